@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import socket
 import subprocess
 import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests import commands
-from tests.awaited import AwaitedConsumer
+from tests.awaited import AwaitedConsumer, Loop
+from tests.client.losing_proxy import LosingProxy
+from tests.client.taking import unused
 from tests.stack import Stack, environment
 
-from cirrusmq_client import Backoff, Client, Connection, Producer
+from cirrusmq_client import Backoff, Client, Connection, Producer, Subscription
 
 
 class Service:
@@ -25,14 +26,26 @@ class Service:
     def __init__(self, stack: Stack) -> None:
         self.data = stack.folder
         held = stack.connection()
-        self.connection = Connection(
-            url=held["url"], access_key_id=held["access_key_id"], secret=held["secret"]
-        )
-        self.environment = {
-            "CIRRUSMQ_URL": held["url"],
-            "CIRRUSMQ_ACCESS_KEY_ID": held["access_key_id"],
-            "CIRRUSMQ_SECRET": held["secret"],
-        }
+        self.connection = connection_by(held["url"], held)
+        self.environment = variables_of(self.connection)
+
+    def behind(self, url: str) -> Connection:
+        """The same key, by another way to the service."""
+        return replace(self.connection, url=url)
+
+
+def connection_by(url: str, key: Mapping[str, Any]) -> Connection:
+    """The connection by a key, as the service or a file shows it."""
+    return Connection(url=url, access_key_id=key["access_key_id"], secret=key["secret"])
+
+
+def variables_of(connection: Connection) -> dict[str, str]:
+    """The environment of a program that finds the service by it."""
+    return {
+        "CIRRUSMQ_URL": connection.url,
+        "CIRRUSMQ_ACCESS_KEY_ID": connection.access_key_id,
+        "CIRRUSMQ_SECRET": connection.secret,
+    }
 
 
 @pytest.fixture(scope="session")
@@ -58,10 +71,7 @@ def new_client(stack: Service) -> Iterator[Callable[..., Client]]:
     made: list[Client] = []
 
     def make(url: str | None = None, backoff: Backoff | None = None) -> Client:
-        held = stack.connection
-        connection = Connection(
-            url=url or held.url, access_key_id=held.access_key_id, secret=held.secret
-        )
+        connection = stack.behind(url or stack.connection.url)
         made.append(Client(connection, retry=backoff))
         return made[-1]
 
@@ -90,12 +100,15 @@ def _choose(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(request.module, "Consumer", AwaitedConsumer)
 
 
+NewQueue = Callable[..., str]
+
+
 @pytest.fixture
-def new_queue(client: Client) -> Callable[..., str]:
+def new_queue(client: Client) -> NewQueue:
     """A queue that no other test has: `new_queue(ordered=True)`."""
 
     def make(**attributes: Any) -> str:
-        name = f"q-{uuid.uuid4().hex[:20]}"
+        name = unused("q")
         given: Any = attributes
         client.create_queue(name, given)
         return name
@@ -104,16 +117,32 @@ def new_queue(client: Client) -> Callable[..., str]:
 
 
 @pytest.fixture
-def proxy(client: Client) -> Iterator[Any]:
+def topic(client: Client) -> str:
+    """A topic that no other test has."""
+    name = unused("t")
+    client.create_topic(name)
+    return name
+
+
+@pytest.fixture
+def group(client: Client, topic: str) -> Subscription:
+    """A subscription of the topic, from which consumers receive."""
+    client.create_subscription(topic, "group", {"protocol": "pull"})
+    return Subscription(topic, "group")
+
+
+@pytest.fixture
+def loop() -> Iterator[Loop]:
+    """An event loop in a thread; nothing may run in it at the end."""
+    made = Loop()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def proxy(client: Client) -> Iterator[LosingProxy]:
     """A way to the service that loses answers, and notes the calls."""
-    specification = importlib.util.spec_from_file_location(
-        "losing_proxy", Path(__file__).with_name("losing_proxy.py")
-    )
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    running = module.LosingProxy(client.url)
+    running = LosingProxy(client.url)
     yield running
     running.stop()
 
@@ -140,8 +169,11 @@ def wait_until() -> Wait:
     return wait
 
 
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
 @pytest.fixture
-def run_command(stack: Service, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def run_command(stack: Service, tmp_path: Path) -> Run:
     """The command line against the service: `run_command("queue", "list")`."""
 
     def run(*arguments: str, text: str = "", **variables: str) -> Any:

@@ -11,7 +11,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from tests.awaited import Awaited, Loop
+from tests.client.conftest import NewQueue
 
 from cirrusmq_client import (
     AsyncClient,
@@ -36,8 +37,6 @@ from cirrusmq_client.answers import QueueWithCounts
 from cirrusmq_client.client import BaseClient
 from cirrusmq_client.errors import Conflict
 from cirrusmq_client.outcomes import Outcome, Sent
-
-NewQueue = Callable[..., str]
 
 
 class Noted:
@@ -215,13 +214,6 @@ def half_messages(client: Any, topic: str) -> None:
     client.receive_undecided(topic)
     client.roll_back(topic, handle)
     client.commit(topic, handle)
-
-
-@pytest.fixture
-def loop() -> Iterator[Loop]:
-    made = Loop()
-    yield made
-    made.stop()
 
 
 def test_both_clients_make_every_call_alike(stack: Any, loop: Loop) -> None:

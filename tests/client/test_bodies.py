@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
-
 import pytest
+from tests.client.conftest import NewQueue, Run
 from tests.client.taking import bodies
 
 from cirrusmq_client import Client
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-NewQueue = Callable[..., str]
 
 
 @pytest.mark.few(3)

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import uuid
-from collections.abc import Callable
 
 import pytest
+from tests.client.conftest import NewQueue, Run
 
 from cirrusmq_client import Client, Message, Queue, Subscription
 from cirrusmq_client.errors import GrantNotFound, QueueNotFound, SubscriptionNotFound
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-NewQueue = Callable[..., str]
-
-
-@pytest.fixture
-def topic(client: Client) -> str:
-    name = f"t-{uuid.uuid4().hex}"
-    client.create_topic(name)
-    return name
 
 
 def test_a_queue_is_changed_and_a_refusal_is_the_services_own(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 import pytest
+from tests.client.conftest import NewQueue, Wait, connection_by
 
 from cirrusmq_client import (
     Backoff,
@@ -27,8 +27,6 @@ from cirrusmq_client import (
 )
 from cirrusmq_client.batches import split
 from cirrusmq_client.clocks import ServerClock
-
-NewQueue = Callable[..., str]
 
 
 def test_the_library_needs_neither_the_server_nor_aws_nor_a_database() -> None:
@@ -190,10 +188,7 @@ def test_receivers_keys_and_grants(client: Client, new_queue: NewQueue, producer
     key = client.create_key("partner", description="a test")
     client.put_grant(name, "partner", "send")
     assert client.list_grants(name) == [{"account": "partner", "permission": "send"}]
-    connection = Connection(
-        url=client.url, access_key_id=key["access_key_id"], secret=key["secret"]
-    )
-    with Client(connection) as partner:
+    with Client(connection_by(client.url, key)) as partner:
         assert partner.send(f"local:{name}", [Message("from outside")])
         with pytest.raises(errors.Forbidden):
             partner.receive(f"local:{name}")
@@ -218,35 +213,23 @@ def test_operations_and_changes_are_listed(client: Client, new_queue: NewQueue) 
     assert list(client.list_changes(until=began - timedelta(days=80))) == []
 
 
-def test_a_topic_is_shared_with_another_account(client: Client, producer: Producer) -> None:
+def test_a_topic_is_shared_with_another_account(client: Client, wait_until: Wait) -> None:
     client.create_topic("shared")
     key = client.create_key("partner")
     client.put_topic_grant("shared", "partner", "publish_subscribe")
     assert client.list_topic_grants("shared") == [
         {"account": "partner", "permission": "publish_subscribe"}
     ]
-    connection = Connection(
-        url=client.url, access_key_id=key["access_key_id"], secret=key["secret"]
-    )
-    with Client(connection) as partner:
+    with Client(connection_by(client.url, key)) as partner:
         assert {"topic": "local:shared", "account": "local", "permission": "publish_subscribe"} in (
             partner.list_granted()
         )
         partner.create_subscription("local:shared", "partners", {"protocol": "pull"})
         (sent,) = partner.publish("local:shared", [Message("from outside")])
         assert sent.matched == 1
-        got: list[str] = []
-        consumer = Consumer(
-            Subscription("local:shared", "partners"),
-            lambda message: got.append(message.text),
-            client=partner,
-            wait_seconds=1,
-        )
-        with consumer:
-            ends = time.monotonic() + 20
-            while not got and time.monotonic() < ends:
-                time.sleep(0.05)
-        assert got == ["from outside"]
+        group, got = Subscription("local:shared", "partners"), list[str]()
+        with Consumer(group, lambda each: got.append(each.text), client=partner, wait_seconds=1):
+            wait_until(lambda: got == ["from outside"])
         client.delete_topic_grant("shared", "partner")
         with pytest.raises(errors.Forbidden):
             partner.publish("local:shared", [Message("too late")])

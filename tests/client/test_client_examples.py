@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
+import runpy
 import signal
 import sqlite3
 import subprocess
@@ -19,12 +19,12 @@ import boto3
 import pytest
 from moto import mock_aws
 from moto.server import ThreadedMotoServer
+from tests.client.conftest import Wait, connection_by
 from tests.stack import Stack
 
-from cirrusmq_client import Client, Connection, Producer
+from cirrusmq_client import Client, Producer
 
 EXAMPLES = Path(__file__).with_name("examples")
-Wait = Callable[..., None]
 
 
 class Example:
@@ -216,16 +216,10 @@ def test_a_function_sells_each_order_once(monkeypatch: pytest.MonkeyPatch) -> No
     with mock_aws():
         dynamodb = boto3.client("dynamodb")
         _make_tables(dynamodb)
-        specification = importlib.util.spec_from_file_location(
-            "lambda_consumer", EXAMPLES / "lambda_consumer.py"
-        )
-        assert specification is not None
-        assert specification.loader is not None
-        module = importlib.util.module_from_spec(specification)
-        specification.loader.exec_module(module)
+        module = runpy.run_path(str(EXAMPLES / "lambda_consumer.py"))
         event = {"messages": [{"id": "Msg-1", "body": "tea"}, {"id": "Msg-2", "body": "milk"}]}
         for _ in range(2):
-            assert module.handler(event, None) == {"batchItemFailures": []}
+            assert module["handler"](event, None) == {"batchItemFailures": []}
         assert len(dynamodb.scan(TableName="sold")["Items"]) == 2
 
 
@@ -248,10 +242,7 @@ def test_a_function_is_called_with_what_is_sent(
     stack = Stack(tmp_path / "data", "--function", "shop=lambda_consumer:handler")
     try:
         held = stack.connection()
-        connection = Connection(
-            url=held["url"], access_key_id=held["access_key_id"], secret=held["secret"]
-        )
-        with Client(connection) as client:
+        with Client(connection_by(held["url"], held)) as client:
             client.create_queue("orders", {"invoke": {"function": "shop"}})
             producer = Producer(client)
             producer.send_batch("orders", ["tea", "milk", "bread"])

@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import pytest
 from standardwebhooks import Webhook
-from tests.client.conftest import Service
+from tests.client.conftest import NewQueue, Run, Service
 from tests.forked import Forked
 from tests.stack import COMMAND, Start, environment
 
@@ -28,8 +28,6 @@ from cirrusmq_client import Client, Message, Queue, Subscription
 from cirrusmq_client.errors import InvalidFilter, ReceiverNotFound
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
-Run = Callable[..., subprocess.CompletedProcess[str]]
-NewQueue = Callable[..., str]
 
 
 def test_messages_go_through_a_queue(run_command: Run) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.conftest import NewQueue, Wait
+from tests.client.taking import consuming, left
 
 from cirrusmq_client import (
     Ack,
@@ -29,9 +31,6 @@ from cirrusmq_client import (
     Received,
     Retry,
 )
-
-NewQueue = Callable[..., str]
-Wait = Callable[..., None]
 
 
 @pytest.mark.usefixtures("both_consumers")
@@ -49,19 +48,12 @@ def test_members_share_and_each_message_is_handled_once(
             wait_seconds=1,
         )
 
-    members = [member(number) for number in range(3)]
-    for each in members:
-        each.start()
-    producer.send_batch(name, map(str, range(900)))
-    wait_until(lambda: len(handled) >= 900, seconds=40)
-    for each in members:
-        each.stop()
-    for each in members:
-        each.join()
+    with consuming(*(member(number) for number in range(3))):
+        producer.send_batch(name, map(str, range(900)))
+        wait_until(lambda: len(handled) >= 900, seconds=40)
     assert sorted(int(text) for _, text in handled) == list(range(900))
     assert len(Counter(number for number, _ in handled)) == 3
-    counts = client.show_queue(name)["counts"]
-    assert (counts["active"], counts["inactive"]) == (0, 0)
+    assert left(client, name) == 0
 
 
 @pytest.mark.usefixtures("both_consumers")
@@ -85,13 +77,7 @@ def test_results_decide_what_becomes_of_a_message(
     with Consumer(name, handle, client=client, wait_seconds=1):
         producer.send_batch(name, ["fine", "hopeless", "crash", "later", "soon"])
         wait_until(lambda: all(len(seen[text]) == 2 for text in ("crash", "later", "soon")))
-        wait_until(
-            lambda: (
-                not sum(
-                    client.show_queue(name)["counts"][state] for state in ("active", "inactive")
-                )
-            )
-        )
+        wait_until(lambda: left(client, name) == 0)
     assert [len(seen[text]) for text in ("fine", "hopeless")] == [1, 1]
     assert [count for count, _ in seen["crash"]] == [0, 1]
     assert seen["later"][1][1] - seen["later"][0][1] > 0.9
@@ -279,13 +265,8 @@ def test_groups_keep_their_order_whatever_fails(
     members = [
         Consumer(name, handle, client=client, batches=batches, wait_seconds=1) for _ in range(4)
     ]
-    for member in members:
-        member.start()
-    wait_until(lambda: sum(map(len, done.values())) >= groups * each, seconds=60)
-    for member in members:
-        member.stop()
-    for member in members:
-        member.join()
+    with consuming(*members):
+        wait_until(lambda: sum(map(len, done.values())) >= groups * each, seconds=60)
     assert overlaps == []
     assert sum(map(len, starts.values())) > groups * each, "nothing failed"
     assert dict(done) == {f"g{group}": list(range(each)) for group in range(groups)}
@@ -318,8 +299,7 @@ def test_a_lease_is_extended_as_long_as_the_handler_runs(
         # The second waits behind the first, for longer than its lease too.
         wait_until(lambda: len(ended) == 2)
     assert started == ended == [1, 1]
-    counts = client.show_queue(name)["counts"]
-    assert (counts["active"], counts["inactive"]) == (0, 0)
+    assert left(client, name) == 0
 
 
 @pytest.mark.usefixtures("either_consumer")

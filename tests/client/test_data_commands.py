@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.conftest import Run, connection_by, variables_of
 
-from cirrusmq_client import Client, Connection
+from cirrusmq_client import Client
 from cirrusmq_local.declarations import document
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "infra/examples/shop.yaml"
-Run = Callable[..., subprocess.CompletedProcess[str]]
 EMPTY = "version: 1\nqueues: {}\ntopics: {}\n"
 
 
@@ -26,13 +25,8 @@ class Account:
         self.folder, self._run = folder, run_command
         self.name = f"shop-{uuid.uuid4().hex[:12]}"
         key = client.create_key(self.name)
-        self.connection = Connection(
-            url=client.url, access_key_id=key["access_key_id"], secret=key["secret"]
-        )
-        self._variables = {
-            "CIRRUSMQ_ACCESS_KEY_ID": key["access_key_id"],
-            "CIRRUSMQ_SECRET": key["secret"],
-        }
+        self.connection = connection_by(client.url, key)
+        self._variables = variables_of(self.connection)
 
     def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return self._run("data", *map(str, arguments), **self._variables)

@@ -6,10 +6,12 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.client.conftest import NewQueue, Wait
+from tests.client.taking import left
 
 from cirrusmq_client import Batches, Client, Consumer, Message, Producer, Queue, errors
 from cirrusmq_client.leases import Held, Leases
@@ -19,17 +21,9 @@ from cirrusmq_client.outcomes import Failed, Outcome
 from cirrusmq_client.settling import Settler
 from cirrusmq_client.upkeep import Upkeep
 
-NewQueue = Callable[..., str]
-Wait = Callable[..., None]
-
 
 def receipts(messages: Sequence[Received]) -> list[str]:
     return [message.receipt for message in messages]
-
-
-def left(client: Client, queue: str) -> int:
-    counts = client.show_queue(queue)["counts"]
-    return counts["active"] + counts["inactive"]
 
 
 def calls(proxy: Any) -> Counter[str]:
@@ -114,6 +108,7 @@ def test_a_consumer_of_quick_handlers_makes_one_call_a_message(
     assert made["receive"] <= 36
 
 
+@pytest.mark.usefixtures("both_consumers")
 def test_a_consumer_of_batches_makes_one_call_for_sixteen(
     proxy: Any, lossy: Client, client: Client, new_queue: NewQueue, wait_until: Wait
 ) -> None:

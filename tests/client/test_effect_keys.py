@@ -12,6 +12,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from sqlalchemy import Engine, create_engine, text
+from tests.client.conftest import NewQueue
 
 from cirrusmq_client import (
     Ack,
@@ -31,7 +32,6 @@ from cirrusmq_client.sources import Source
 from cirrusmq_local.engine import Engine as Store
 from cirrusmq_local.engine import TableSpec, attach
 
-NewQueue = Callable[..., str]
 FOLDED = """CREATE TABLE cirrusmq_consumed (
     message VARCHAR(255) COLLATE NOCASE NOT NULL,
     consumer_group VARCHAR(255) COLLATE NOCASE NOT NULL,

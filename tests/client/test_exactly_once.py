@@ -17,6 +17,8 @@ import boto3
 import pytest
 from moto import mock_aws
 from sqlalchemy import Connection, Engine, create_engine, text
+from tests.client.conftest import NewQueue
+from tests.client.taking import consuming, left
 
 from bench.rivals.postgres import find_programs, run_postgres
 from cirrusmq_client import (
@@ -41,10 +43,10 @@ from cirrusmq_client.sql_transactions import CONSUMED
 from cirrusmq_local.engine import Engine as Store
 from cirrusmq_local.engine import TableSpec, attach
 
-NewQueue = Callable[..., str]
-Wait = Callable[..., None]
 HERE = Path(__file__).parent
 ORDERS = 40
+SEED = 1
+"""By which both kinds of trouble come with the first four calls of a handler."""
 SENT = "2026-11-25T08:00:00.000Z"
 
 
@@ -126,47 +128,48 @@ class CrashesAfterCommit:
 
 
 def consume_with_trouble(
-    client: Client, queue: str, store: Any, write: Callable[[Received, Any], None]
-) -> int:
-    """Three members until the queue is empty; how many troubles they had."""
-    chance = random.Random(11)
-    troubled = CrashesAfterCommit(store, chance)
+    client: Client,
+    queue: str,
+    store: Any,
+    write: Callable[[Received, Any], None],
+    *,
+    each: bool = False,
+    **options: Any,
+) -> tuple[int, set[int]]:
+    """Three members until the queue is empty; how many troubles they had, and sizes of batches."""
+    troubled, chance = CrashesAfterCommit(store, random.Random(11)), random.Random(SEED)
     troubles: Counter[str] = Counter()
+    sizes: set[int] = set()
     lock = threading.Lock()
 
-    def handle(message: Received, tools: Any) -> None:
+    def handle(given: Any, tools: Any) -> None:
+        messages = given if isinstance(given, list) else [given]
         with lock:
             luck = chance.random()
+            sizes.add(len(messages))
         if luck < 0.15:
             troubles["lost lease"] += 1
             # Another consumer receives it while this handler works.
-            client.change_visibility(queue, {message.receipt: 0})
+            client.change_visibility(queue, {messages[0].receipt: 0})
             time.sleep(0.05)
-        write(message, tools)
+        for message in messages:
+            write(message, tools)
         if luck > 0.8:
             troubles["crash before the commit"] += 1
             raise RuntimeError("dead before the commit")
 
-    once = ExactlyOnce(troubled, "shop")
-    members = [Consumer(queue, once(handle), client=client, wait_seconds=0.5) for _ in range(3)]
-    for member in members:
-        member.start()
-    ends = time.monotonic() + 60
-    while _left(client, queue) and time.monotonic() < ends:
-        time.sleep(0.1)
-    for member in members:
-        member.stop()
-    for member in members:
-        member.join()
-    assert not _left(client, queue)
+    once = ExactlyOnce(troubled, "shop", each=each)
+    members = [
+        Consumer(queue, once(handle), client=client, wait_seconds=0.5, **options) for _ in range(3)
+    ]
+    ends = time.monotonic() + 90
+    with consuming(*members):
+        while left(client, queue) and time.monotonic() < ends:
+            time.sleep(0.1)
+    assert not left(client, queue)
     assert len(troubles) == 2
     assert troubled.crashes
-    return sum(troubles.values()) + troubled.crashes
-
-
-def _left(client: Client, queue: str) -> int:
-    counts = client.show_queue(queue)["counts"]
-    return counts["active"] + counts["inactive"]
+    return sum(troubles.values()) + troubled.crashes, sizes
 
 
 @pytest.mark.parametrize("engine", DATABASES, indirect=True)
@@ -175,7 +178,7 @@ def test_rows_are_written_once_whatever_happens(
 ) -> None:
     name = new_queue(visibility_timeout_seconds=5)
     send_twice(client, name, ORDERS)
-    assert consume_with_trouble(client, name, SqlTransactions(engine), write) > 10
+    assert consume_with_trouble(client, name, SqlTransactions(engine), write)[0] > 10
     assert effects(engine) == Counter(map(str, range(ORDERS)))
 
 
@@ -212,46 +215,13 @@ def test_batches_are_written_once_whatever_happens(
 ) -> None:
     name = new_queue(visibility_timeout_seconds=5)
     send_twice(client, name, ORDERS)
-    chance = random.Random(7)
-    store = CrashesAfterCommit(SqlTransactions(engine), chance)
-    sizes: Counter[int] = Counter()
-    lost: list[str] = []
+    batches = Batches(max_batch=8, max_await=0.1)
 
-    def handle(messages: list[Received], connection: Connection) -> None:
-        sizes[len(messages)] += 1
-        if chance.random() < 0.2:
-            lost.append(messages[0].id)
-            # Another consumer receives it while this handler works.
-            client.change_visibility(name, {messages[0].receipt: 0})
-            time.sleep(0.05)
-        write_all(messages, connection)
-        if chance.random() < 0.1:
-            raise RuntimeError("dead before the commit")
+    _, sizes = consume_with_trouble(
+        client, name, SqlTransactions(engine), write, each=each, batches=batches
+    )
 
-    once = ExactlyOnce(store, "shop", each=each)
-    members = [
-        Consumer(
-            name,
-            once(handle),
-            client=client,
-            batches=Batches(max_batch=8, max_await=0.1),
-            wait_seconds=0.5,
-        )
-        for _ in range(3)
-    ]
-    for member in members:
-        member.start()
-    ends = time.monotonic() + 90
-    while _left(client, name) and time.monotonic() < ends:
-        time.sleep(0.1)
-    for member in members:
-        member.stop()
-    for member in members:
-        member.join()
-    assert not _left(client, name)
     assert effects(engine) == Counter(map(str, range(ORDERS)))
-    assert store.crashes
-    assert lost
     assert (max(sizes) > 1) != each
 
 
@@ -481,7 +451,7 @@ def test_items_are_written_once_whatever_happens(
     name = new_queue(visibility_timeout_seconds=5)
     send_twice(client, name, ORDERS // 2)
     store = DynamoDBTransactions(dynamodb)
-    assert consume_with_trouble(client, name, store, count_effect) > 5
+    assert consume_with_trouble(client, name, store, count_effect)[0] > 5
     assert counted(dynamodb) == {str(number): 1 for number in range(ORDERS // 2)}
 
 

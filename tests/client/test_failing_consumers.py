@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.client.conftest import NewQueue, Wait
 
 from cirrusmq_client import (
     Batches,
@@ -28,9 +29,6 @@ from cirrusmq_client.options import Options
 from cirrusmq_client.results import Ack
 from cirrusmq_client.results import Wait as OwnWait
 from cirrusmq_client.upkeep import Upkeep
-
-NewQueue = Callable[..., str]
-Wait = Callable[..., None]
 
 
 class Failing:

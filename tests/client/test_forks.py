@@ -8,17 +8,17 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.conftest import NewQueue, variables_of
 from tests.client.servers import Server
 from tests.client.taking import bodies
 
 from cirrusmq_client import Client, Connection
 
-NewQueue = Callable[..., str]
 PROGRAMS = Path(__file__).with_name("forks.py")
 
 
@@ -26,13 +26,7 @@ class Program:
     """Runs a program of `forks.py` to its end; what it told, by who told it."""
 
     def __init__(self, connection: Connection, **variables: str) -> None:
-        self._environment = {
-            **os.environ,
-            **variables,
-            "CIRRUSMQ_URL": connection.url,
-            "CIRRUSMQ_ACCESS_KEY_ID": connection.access_key_id,
-            "CIRRUSMQ_SECRET": connection.secret,
-        }
+        self._environment = {**os.environ, **variables, **variables_of(connection)}
 
     def run(self, name: str, queue: str) -> tuple[list[dict[str, Any]], int, str]:
         done = subprocess.run(

@@ -13,6 +13,8 @@ from typing import Any
 
 import mypy.api
 import pytest
+from tests.client.stores import Store
+from tests.client.taking import left
 
 from cirrusmq_client import (
     Ack,
@@ -31,7 +33,6 @@ from cirrusmq_client import (
     batch_response,
     exactly_once,
 )
-from cirrusmq_client.exactly_once import AlreadyConsumed
 from cirrusmq_local.testing import Service
 
 NOWHERE = Connection(url="http://127.0.0.1:9", access_key_id="a", secret="b")
@@ -88,31 +89,6 @@ COROUTINES = [
 
 def told(handler: object) -> str:
     return getattr(handler, "__qualname__", type(handler).__qualname__)
-
-
-class Store:
-    """A store in memory: writes and records, both or neither."""
-
-    def __init__(self) -> None:
-        self.keys: set[str] = set()
-        self.written: list[str] = []
-
-    def run(self, key: str, group: str, work: Callable[[list[str]], object]) -> object:
-        return self.run_together([key], group, lambda _, tools: work(tools))
-
-    def run_together(self, keys: Any, group: str, work: Any) -> object:
-        new = frozenset(keys) - self.keys
-        if not new:
-            raise AlreadyConsumed
-        writes: list[str] = []
-        result = work(new, writes)
-        refused = (Retry, DeadLetter)
-        if not any(
-            isinstance(each, refused) for each in (result if isinstance(result, list) else [result])
-        ):
-            self.keys |= new
-            self.written += writes
-        return result
 
 
 @pytest.mark.parametrize("handler", [*NEVER, *COROUTINES], ids=told)
@@ -200,11 +176,6 @@ def service() -> Iterator[Service]:
         yield made
 
 
-def left(service: Service) -> int:
-    counts = service.client.show_queue("orders")["counts"]
-    return counts["active"] + counts["inactive"] + counts["delayed"]
-
-
 @pytest.mark.parametrize(
     ("name", "batches"),
     [(name, batches) for name in UNKNOWN for batches in (None, Batches(max_batch=2))]
@@ -219,7 +190,7 @@ def test_an_unknown_result_is_a_failure_that_is_told(
         warnings.simplefilter("error")
         given = service.consume("orders", lambda _: make(), batches=batches)
 
-    assert len(given) == left(service) == 2
+    assert len(given) == left(service.client, "orders") == 2
     told = [line for line in caplog.messages if "queue orders comes again" in line]
     assert len(told) == 2
     assert all(f"returned {'the ' * ('class' in name)}{name}, not" in line for line in told)
@@ -234,7 +205,7 @@ def test_a_wrong_number_of_results_fails_every_message(
         warnings.simplefilter("error")
         service.consume("orders", lambda _: [make() for _ in range(count)], batches=Batches())
 
-    assert left(service) == 2
+    assert left(service.client, "orders") == 2
     assert f"{count} results for 2 messages" in caplog.text
 
 
@@ -248,7 +219,7 @@ def test_an_unknown_result_in_a_batch_fails_its_own_message(
         warnings.simplefilter("error")
         service.consume("orders", handle, batches=Batches())
 
-    assert left(service) == 1
+    assert left(service.client, "orders") == 1
     assert "coroutine" in caplog.text
     service.pass_seconds(300)
     assert [each.text for each in service.client.receive("orders")] == ["b"]
@@ -283,7 +254,7 @@ def test_nothing_is_written_once_for_an_unknown_result(
         service.consume("orders", once(handle), batches=batches)
 
     assert (store.keys, store.written) == (set(), [])
-    assert left(service) == 2
+    assert left(service.client, "orders") == 2
 
 
 @pytest.mark.parametrize("after", ["5", float("nan"), True, b"5", [1], {"seconds": 5}], ids=repr)
@@ -301,18 +272,6 @@ def test_a_retry_takes_a_timedelta_and_keeps_to_the_range_of_the_service() -> No
     assert Retry().delay_seconds is None
 
 
-def test_a_reason_of_any_type_is_written_as_text() -> None:
-    reasons: dict[str, Any] = {
-        "{'code': 5}": {"code": 5},
-        "KeyError: 'price'": KeyError("price"),
-        "17": 17,
-        "half ?": "half \ud83d",
-    }
-
-    assert [DeadLetter(reason).reason for reason in reasons.values()] == list(reasons)
-    assert DeadLetter().reason is None
-
-
 def test_a_reason_that_cannot_be_text_is_told_by_its_type() -> None:
     """It would never settle otherwise: the message is hopeless each time."""
 
@@ -322,6 +281,7 @@ def test_a_reason_that_cannot_be_text_is_told_by_its_type() -> None:
 
     reason: Any = Broken()
     assert DeadLetter(reason).reason == "Broken"
+    assert DeadLetter().reason is None
 
 
 @pytest.mark.parametrize(
@@ -339,7 +299,7 @@ def test_what_a_handler_raises_is_its_failure(
 
     service.consume("orders", handle, batches=batches)
 
-    assert left(service) == 2
+    assert left(service.client, "orders") == 2
     assert "handler failed" in caplog.text
     answer = batch_response(handle)({"messages": [{"id": "1", "body": "a"}]}, None)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "1"}]}

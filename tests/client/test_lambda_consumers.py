@@ -4,37 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.client.stores import Store
 
 from cirrusmq.model.message import Message
 from cirrusmq.webhooks.requests import delivery
-from cirrusmq_client import DeadLetter, Received, Retry, batch_response, exactly_once
-from cirrusmq_client.exactly_once import AlreadyConsumed
-
-
-class Records:
-    """A store in memory: the work's writes and the record, both or neither."""
-
-    def __init__(self) -> None:
-        self.consumed: set[tuple[str, str]] = set()
-        self.written: list[str] = []
-
-    def run(self, key: str, group: str, work: Callable[[list[str]], object]) -> object:
-        if (key, group) in self.consumed:
-            raise AlreadyConsumed
-        writes: list[str] = []
-        result = work(writes)
-        if not isinstance(result, Retry | DeadLetter):
-            self.consumed.add((key, group))
-            self.written += writes
-        return result
-
-    def run_together(self, keys: Any, group: str, work: Any) -> object:
-        raise NotImplementedError("functions handle message by message")
+from cirrusmq_client import Received, Retry, batch_response, exactly_once
 
 
 def message(number: int, **fields: Any) -> dict[str, Any]:
@@ -46,10 +24,10 @@ def failed(answer: dict[str, Any]) -> list[str]:
 
 
 def test_only_what_failed_is_told_and_what_succeeded_has_no_second_effect() -> None:
-    records = Records()
+    store = Store()
     fails = {"2", "3"}
 
-    @exactly_once(records, "shop")
+    @exactly_once(store, "shop")
     def handle(message: Received, writes: list[str]) -> Retry | None:
         writes.append(message.text)
         if message.text in fails:
@@ -62,7 +40,7 @@ def test_only_what_failed_is_told_and_what_succeeded_has_no_second_effect() -> N
     assert failed(handle(event, None)) == ["Msg-2", "Msg-3"]
     fails.clear()
     assert failed(handle(event, None)) == []
-    assert records.written == ["0", "1", "4", "2", "3"]
+    assert store.written == ["0", "1", "4", "2", "3"]
 
 
 def test_of_two_messages_with_one_id_only_the_one_that_failed_is_told() -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, func, select, text
 from tests.awaited import Awaited, Loop
+from tests.client.conftest import NewQueue
+from tests.client.taking import drain, left
 
 from cirrusmq_client import (
     AsyncClient,
     Backoff,
     Client,
-    Connection,
     ExactlyOnce,
     Message,
     Producer,
@@ -23,29 +24,18 @@ from cirrusmq_client import (
     errors,
 )
 
-NewQueue = Callable[..., str]
-
 
 @pytest.fixture(params=["blocking", "asyncio"])
 def lossy(
-    request: pytest.FixtureRequest, proxy: Any, new_client: Callable[..., Client], stack: Any
+    request: pytest.FixtureRequest, proxy: Any, lossy: Client, stack: Any, loop: Loop
 ) -> Iterator[Any]:
     """A client behind the proxy: either kind, used as a blocking one."""
-    retry = Backoff(first_seconds=0.01)
     if request.param == "blocking":
-        yield new_client(url=proxy.url, backoff=retry)
+        yield lossy
         return
-    held = stack.connection
-    behind = Connection(url=proxy.url, access_key_id=held.access_key_id, secret=held.secret)
-    loop = Loop()
-    with Awaited(loop, lambda: AsyncClient(behind, retry=retry)) as client:
+    retry = Backoff(first_seconds=0.01)
+    with Awaited(loop, lambda: AsyncClient(stack.behind(proxy.url), retry=retry)) as client:
         yield client
-    loop.stop()
-
-
-def count(client: Client, queue: str) -> int:
-    counts = client.show_queue(queue)["counts"]
-    return counts["active"] + counts["inactive"] + counts["delayed"]
 
 
 @pytest.mark.parametrize("messages", [1, 16])
@@ -57,7 +47,7 @@ def test_a_repeated_send_stores_its_messages_once(
     proxy.lose("/messages")
     sent = lossy.send(name, [Message(str(number)) for number in range(messages)])
     assert proxy.lost == 2
-    assert count(client, name) == messages
+    assert left(client, name) == messages
     received = client.receive(name, 16, wait_seconds=5)
     assert [message.id for message in received] == [each.id for each in sent]
 
@@ -71,13 +61,8 @@ def test_a_long_batch_with_losses_arrives_once_and_in_order(
     bodies = [Message(str(number), group="g") for number in range(40)]
     assert len({sent.id for sent in Producer(lossy).send_batch(name, bodies)}) == 40
     assert proxy.lost == 3
-    got: list[str] = []
-    while len(got) < 40:
-        received = client.receive(name, 16, wait_seconds=5)
-        got += [message.text for message in received]
-        client.delete(name, [message.receipt for message in received])
-    assert got == [str(number) for number in range(40)]
-    assert count(client, name) == 0
+    assert drain(client, name) == [str(number) for number in range(40)]
+    assert left(client, name) == 0
 
 
 def test_a_repeated_receive_gets_the_same_messages_and_receipts(
@@ -91,7 +76,7 @@ def test_a_repeated_receive_gets_the_same_messages_and_receipts(
     assert {message.id for message in received} == {each.id for each in sent}
     assert {message.receive_count for message in received} == {1}
     assert len(lossy.delete(name, [message.receipt for message in received]).done) == 10
-    assert count(client, name) == 0
+    assert left(client, name) == 0
 
 
 def test_a_repeated_delete_finds_the_messages_gone_and_that_is_success(

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-import uuid
+import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from tests.client.conftest import NewQueue
 
 from cirrusmq_client import (
     AsyncClient,
@@ -36,8 +37,6 @@ from cirrusmq_client.inbox import Inbox
 from cirrusmq_client.leases import Held, Leases
 from cirrusmq_client.settling import Settler
 
-NewQueue = Callable[..., str]
-Wait = Callable[..., None]
 KINDS = ["blocking", "asyncio"]
 
 
@@ -152,7 +151,7 @@ BOTH_WAYS = [None, Batches(max_batch=3)]
 
 
 @pytest.fixture
-def source(request: pytest.FixtureRequest, client: Client, new_queue: NewQueue) -> Any:
+def source(request: pytest.FixtureRequest, client: Client, new_queue: NewQueue, topic: str) -> Any:
     """A source of each kind, which has a message for each behaviour, and one behind it."""
     kind = request.param
     ordered = "ordered" in kind
@@ -165,8 +164,6 @@ def source(request: pytest.FixtureRequest, client: Client, new_queue: NewQueue) 
     send: Callable[[str, Sequence[Message]], Any] = client.send
     made: Any
     if "subscription" in kind:
-        topic = f"t-{uuid.uuid4().hex[:20]}"
-        client.create_topic(topic)
         group: Any = {"protocol": "pull", "ordered": ordered, "retry": retry}
         client.create_subscription(topic, "shop", group)
         name, send, made = topic, client.publish, Subscription(topic, "shop")
@@ -219,14 +216,12 @@ def test_every_message_comes_until_its_handler_behaves(
         assert set(good.values()) == {1}
 
 
+@pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("batches", BOTH_WAYS, ids=["single", "batches"])
 def test_a_broadcasting_member_reads_on_behind_every_handler_that_fails(
-    stack: Any, client: Client, kind: str, batches: Batches | None
+    stack: Any, client: Client, topic: str, kind: str, batches: Batches | None
 ) -> None:
-    topic = f"t-{uuid.uuid4().hex[:20]}"
-    client.create_topic(topic)
-    client.create_subscription(topic, "everything", {"protocol": "pull"})
     handler = Handler()
 
     def publish() -> None:
@@ -244,32 +239,46 @@ def test_a_broadcasting_member_reads_on_behind_every_handler_that_fails(
     assert set(handler.seen.values()) == {1}
 
 
+BUG_TEXT = "".join(traceback.format_exception(ValueError("no order " * 90)))
+REASONS: dict[str, tuple[Any, str]] = {
+    "none": (None, "consumer"),
+    "long": ("x" * 300, "x" * 256),
+    "traceback": (BUG_TEXT, BUG_TEXT[:256]),
+    "two bytes a character": ("é" * 257, "é" * 256),
+    "four bytes a character": ("😀" * 257, "😀" * 256),
+    "half an emoji": ("half \ud83d", "half ?"),
+    "control characters": ("\x00\x1b[31m\r\n\x85",) * 2,
+    "bytes": (b"\xff" * 300, "\ufffd" * 256),
+    "an error": (KeyError("price"), "KeyError: 'price'"),
+    "an object": ({"code": 5}, "{'code': 5}"),
+    "a number": (17, "17"),
+    "empty": ("", ""),
+}
+"""What a handler gives, and what the dead letter has."""
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_dead_letter_has_a_reason_of_any_type(
     stack: Any, client: Client, new_queue: NewQueue, kind: str
 ) -> None:
     dead = new_queue()
     name = new_queue(dead_letter={"queue": dead, "max_receives": 9})
-    reasons: list[Any] = [{"code": 5}, KeyError("price"), 17, "half \ud83d", None]
-    client.send(name, [Message(str(number)) for number in range(len(reasons))])
+    client.send(name, [Message(each) for each in REASONS])
 
     class Hopeless(Handler):
         def __call__(self, given: Any) -> Any:
             self.seen[given.text] += 1
-            return DeadLetter(reasons[int(given.text)])
+            return DeadLetter(REASONS[given.text][0])
 
     def all_dead() -> bool:
-        return client.show_queue(dead)["counts"]["active"] == len(reasons)
+        return client.show_queue(dead)["counts"]["active"] == len(REASONS)
 
     handler = Hopeless()
     consume(kind, stack, name, handler, all_dead)
 
     assert set(handler.seen.values()) == {1}
-    letters = [each for _ in range(6) for each in client.receive(dead, 16, wait_seconds=0)]
-    told = {each.text: (each.dead_letter or {})["reason"] for each in letters}
-    assert [told[str(number)] for number in range(4)] == [
-        *("{'code': 5}", "KeyError: 'price'", "17", "half ?")
-    ]
+    told = {each.text: (each.dead_letter or {})["reason"] for each in client.peek_all(dead)}
+    assert told == {name: reason for name, (_, reason) in REASONS.items()}
 
 
 def ends_by(kind: str, stack: Any, source: Any, **options: Any) -> BaseException:
@@ -389,14 +398,12 @@ def test_a_call_that_fails_by_a_bug_does_not_end_what_makes_it(
     assert all(handler.seen[each] for each in ("a", "b", "raises"))
 
 
+@pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", ["load", "save"])
 def test_a_broadcasting_member_whose_progress_fails_says_so(
-    stack: Any, client: Client, kind: str, method: str
+    stack: Any, client: Client, topic: str, kind: str, method: str
 ) -> None:
-    topic = f"t-{uuid.uuid4().hex[:20]}"
-    client.create_topic(topic)
-    client.create_subscription(topic, "everything", {"protocol": "pull"})
     error = OSError("the disk is full")
     functions: dict[str, Any] = {"load": lambda: None, "save": lambda _: None}
     functions[method] = lambda *_: throw(error)

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.conftest import Run, connection_by, variables_of
 from tests.stack import COMMAND, environment
 
-from cirrusmq_client import Client, Connection
+from cirrusmq_client import Client
 from cirrusmq_local.cloud.policy_guard import allows
 
 STACK = Path(__file__).with_name("own_stack.py")
@@ -34,9 +35,7 @@ class OwnStack:
         assert self.process.stdout is not None
         self.url, self.tables = json.loads(self.process.stdout.readline())
         held = json.loads((folder / "connection.json").read_text())
-        self.connection = Connection(
-            url=held["url"], access_key_id=held["access_key_id"], secret=held["secret"]
-        )
+        self.connection = connection_by(held["url"], held)
 
     def allow(self, queue_id: str) -> None:
         """Have the policy of a queue at the port."""
@@ -50,12 +49,7 @@ class OwnStack:
         """The end of a command, and what it printed."""
         done = subprocess.run(
             [COMMAND, *arguments],
-            env={
-                **os.environ,
-                "CIRRUSMQ_URL": self.connection.url,
-                "CIRRUSMQ_ACCESS_KEY_ID": self.connection.access_key_id,
-                "CIRRUSMQ_SECRET": self.connection.secret,
-            },
+            env=os.environ | variables_of(self.connection),
             capture_output=True,
             text=True,
         )
@@ -67,9 +61,7 @@ class OwnStack:
             [sys.executable, PROGRAM, way, queue],
             env={
                 **os.environ,
-                "CIRRUSMQ_URL": self.connection.url,
-                "CIRRUSMQ_ACCESS_KEY_ID": self.connection.access_key_id,
-                "CIRRUSMQ_SECRET": self.connection.secret,
+                **variables_of(self.connection),
                 "AWS_ENDPOINT_URL_DYNAMODB": self.tables,
                 "AWS_ACCESS_KEY_ID": "any",
                 "AWS_SECRET_ACCESS_KEY": "any",
@@ -199,12 +191,7 @@ def test_the_command_names_what_is_wrong(
     assert said in told
 
 
-def test_a_deployment_that_names_no_tables_has_no_policy(stack: Any) -> None:
-    done = subprocess.run(
-        [COMMAND, "iam-policy", "orders", "--aws-account", "123456789012"],
-        env={**os.environ, **stack.environment},
-        capture_output=True,
-        text=True,
-    )
+def test_a_deployment_that_names_no_tables_has_no_policy(run_command: Run) -> None:
+    done = run_command("iam-policy", "orders", "--aws-account", "123456789012")
     assert done.returncode == 1
     assert "InProcess=true" in done.stderr

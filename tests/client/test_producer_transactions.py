@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, create_engine, text
 from tests.awaited import Awaited, Loop
-from tests.client.conftest import Service
+from tests.client.conftest import Service, Wait
 
 from cirrusmq_client import (
     AsyncClient,
@@ -32,7 +32,6 @@ from cirrusmq_client import (
 from cirrusmq_client.errors import Conflict, MessageNotFound
 from cirrusmq_client.sql_decisions import DECIDED
 
-Wait = Callable[..., None]
 EXAMPLE = Path(__file__).parent / "examples" / "publish_with_sql.py"
 
 
@@ -83,18 +82,15 @@ def shop(client: Client, tmp_path: Path) -> Iterator[Shop]:
 
 @pytest.fixture(params=["blocking", pytest.param("asyncio", marks=pytest.mark.long)])
 def transact(
-    request: pytest.FixtureRequest, stack: Service, client: Client, shop: Shop
+    request: pytest.FixtureRequest, stack: Service, client: Client, shop: Shop, loop: Loop
 ) -> Iterator[Any]:
     """A transaction of a Producer, and of an AsyncProducer in its place; it checks when asked."""
     terms: dict[str, Any] = {"check": shop.store, "check_after_seconds": 1, "max_checks": 2}
     if request.param == "blocking":
         yield Producer(client).transaction(shop.topic, **terms)
         return
-    loop = Loop()
-    own = Awaited(loop, lambda: AsyncClient(stack.connection))
-    yield Awaited(loop, lambda: AsyncProducer(own.itself).transaction(shop.topic, **terms))
-    own.close()
-    loop.stop()
+    with Awaited(loop, lambda: AsyncClient(stack.connection)) as own:
+        yield Awaited(loop, lambda: AsyncProducer(own.itself).transaction(shop.topic, **terms))
 
 
 @pytest.mark.parametrize("transact", ["blocking", "asyncio"], indirect=True)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from tests.awaited import Awaited, Loop
+from tests.client.conftest import NewQueue
+from tests.client.taking import left
 
 from cirrusmq_client import (
     AsyncClient,
@@ -20,28 +22,21 @@ from cirrusmq_client import (
 )
 from cirrusmq_client.errors import CirrusMQError, InvalidParameter
 
-NewQueue = Callable[..., str]
 HALF = "cut \ud83d"
 
 
-def count(client: Client, queue: str) -> int:
-    return client.show_queue(queue)["counts"]["active"]
-
-
 @pytest.fixture(params=["blocking", "asyncio"])
-def either(request: pytest.FixtureRequest, client: Client, stack: Any) -> Iterator[Any]:
+def either(request: pytest.FixtureRequest, client: Client, stack: Any, loop: Loop) -> Iterator[Any]:
     """A Producer, and an AsyncProducer used as one."""
     if request.param == "blocking":
         with Producer(client) as producer:
             yield producer
         return
-    loop = Loop()
     with (
         Awaited(loop, lambda: AsyncClient(stack.connection)) as made,
         Awaited(loop, lambda: AsyncProducer(made.itself)) as producer,
     ):
         yield producer
-    loop.stop()
 
 
 def with_half_at(place: int, total: int = 40) -> list[str]:
@@ -57,7 +52,7 @@ def test_half_an_emoji_in_a_list_is_found_before_anything_is_sent(
         either.send_batch(queue, with_half_at(35))
 
     assert caught.value.parameter == "body"
-    assert count(client, queue) == 0
+    assert left(client, queue) == 0
 
 
 def test_half_an_emoji_from_an_iterator_tells_what_was_sent_before(
@@ -68,7 +63,7 @@ def test_half_an_emoji_from_an_iterator_tells_what_was_sent_before(
     with pytest.raises(PartlySent, match="32 messages were sent, then: body:") as caught:
         either.send_batch(queue, iter(with_half_at(35)))
 
-    assert len(caught.value.sent) == count(client, queue) == 32
+    assert len(caught.value.sent) == left(client, queue) == 32
     assert not caught.value.uncertain
 
 
@@ -85,7 +80,7 @@ def test_an_iterator_that_fails_tells_what_was_sent_before(
         either.send_batch(queue, read())
 
     assert isinstance(caught.value.__cause__, OSError)
-    assert len(caught.value.sent) == count(client, queue) == 16
+    assert len(caught.value.sent) == left(client, queue) == 16
 
 
 def test_a_refusal_of_the_service_tells_what_was_sent_before(
@@ -96,7 +91,7 @@ def test_a_refusal_of_the_service_tells_what_was_sent_before(
     with pytest.raises(PartlySent) as caught:
         either.send_batch(queue, ["m"] * 30 + ["m" * 2_000])
 
-    assert len(caught.value.sent) == count(client, queue) == 16
+    assert len(caught.value.sent) == left(client, queue) == 16
 
 
 def test_an_error_of_any_kind_in_a_later_call_tells_what_was_sent_before(
@@ -133,7 +128,7 @@ def test_half_an_emoji_is_refused_by_each_way_to_send(
     ):
         with pytest.raises(InvalidParameter):
             send()
-    assert count(client, queue) == 0
+    assert left(client, queue) == 0
     assert client.read_log(topic)[0] == []
 
 

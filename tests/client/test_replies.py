@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.client.conftest import Service
+from tests.client.conftest import NewQueue, Service
 
 from cirrusmq_client import (
     AsyncClient,
@@ -26,8 +26,6 @@ from cirrusmq_client import (
     batch_response,
     errors,
 )
-
-NewQueue = Callable[..., str]
 
 
 def double(message: Received) -> Reply:

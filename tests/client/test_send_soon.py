@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 from tests.awaited import Awaited, Loop
+from tests.client.conftest import NewQueue, Wait
+from tests.client.taking import bodies, drain, left
 
 from cirrusmq_client import (
     AsyncClient,
     AsyncProducer,
     Backoff,
     Client,
-    Connection,
     Message,
     NotSent,
     Producer,
@@ -32,8 +33,6 @@ from cirrusmq_client import (
 from cirrusmq_client.errors import CirrusMQError
 from cirrusmq_client.outcomes import Published, Sent
 
-NewQueue = Callable[..., str]
-Wait = Callable[..., None]
 WAIT = 20
 
 
@@ -125,13 +124,6 @@ def make_blocking(service: Any) -> Any:
 
 
 @pytest.fixture
-def loop() -> Iterator[Loop]:
-    made = Loop()
-    yield made
-    made.stop()
-
-
-@pytest.fixture
 def make_asyncio(service: Any, loop: Loop) -> Any:
     made: list[Awaited] = []
     client: Any = AsyncService(service)
@@ -158,22 +150,19 @@ LINGER = 0.1
 
 @pytest.fixture(params=["blocking", "asyncio"])
 def lossy_producer(
-    request: pytest.FixtureRequest, stack: Any, proxy: Any, lossy: Client
+    request: pytest.FixtureRequest, stack: Any, proxy: Any, lossy: Client, loop: Loop
 ) -> Iterator[Any]:
     """A producer of either kind behind the proxy."""
     if request.param == "blocking":
         with Producer(lossy, linger=LINGER) as producer:
             yield producer
         return
-    held, loop = stack.connection, Loop()
-    behind = Connection(url=proxy.url, access_key_id=held.access_key_id, secret=held.secret)
     retry = Backoff(first_seconds=0.01)
     with (
-        Awaited(loop, lambda: AsyncClient(behind, retry=retry)) as client,
+        Awaited(loop, lambda: AsyncClient(stack.behind(proxy.url), retry=retry)) as client,
         Awaited(loop, lambda: AsyncProducer(client.itself, linger=LINGER)) as producer,
     ):
         yield producer
-    loop.stop()
 
 
 def send(producer: Producer, *bodies: str, queue: str = "q", **fields: Any) -> list[Future[Sent]]:
@@ -380,25 +369,25 @@ def test_a_call_that_fails_is_the_error_of_each_and_not_made_again(
     assert len(service.calls) == 1
 
 
-def test_an_answer_that_lacks_messages_leaves_no_future_open(
-    make: Any, service: Service, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [(lambda *_: [], errors.NoAnswer), (lambda *_: 1 / 0, ZeroDivisionError)],
+    ids=["messages are missing", "an error nobody thought of"],
+)
+def test_an_odd_answer_leaves_no_future_open(
+    make: Any,
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Callable[..., Any],
+    error: type[Exception],
 ) -> None:
-    monkeypatch.setattr(service, "send_each", lambda *_: [])
+    monkeypatch.setattr(service, "send_each", answer)
+    producer = make(linger=0)
 
-    futures = send(make(linger=0.05), *"ab")
+    found = [error_of(each) for each in send(producer, *"ab")]
+    found += [error_of(each) for each in send(producer, "c")]
 
-    assert [type(error_of(future)) for future in futures] == [errors.NoAnswer] * 2
-
-
-def test_an_error_nobody_thought_of_leaves_no_future_open(
-    make: Any, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(service, "send_each", lambda *_: 1 / 0)
-
-    (first,) = send(make(linger=0), "a")
-    (second,) = send(make(linger=0), "b")
-
-    assert [type(error_of(each)) for each in (first, second)] == [ZeroDivisionError] * 2
+    assert [type(each) for each in found] == [error] * 3
 
 
 def test_what_is_wrong_before_it_is_sent_is_told_at_once(make: Any) -> None:
@@ -559,16 +548,6 @@ def test_an_asyncio_program_awaits_its_sends(service: Service, make_blocking: An
     assert service.batches == [["a", "b", "c"]]
 
 
-def bodies(client: Client, queue: str, count: int) -> list[str]:
-    got: list[str] = []
-    while len(got) < count:
-        received = client.receive(queue, 16, wait_seconds=5)
-        assert received
-        got += [message.text for message in received]
-        client.delete(queue, [message.receipt for message in received])
-    return got
-
-
 def test_messages_of_a_service_are_stored_once_though_answers_are_lost(
     proxy: Any, lossy_producer: Any, client: Client, new_queue: NewQueue
 ) -> None:
@@ -582,10 +561,9 @@ def test_messages_of_a_service_are_stored_once_though_answers_are_lost(
 
     assert proxy.lost == 5
     assert len(set(ids)) == 200
-    assert sorted(map(int, bodies(client, name, 200))) == list(range(200))
+    assert sorted(map(int, drain(client, name))) == list(range(200))
     assert len(proxy.paths) < 40
-    counts = client.show_queue(name)["counts"]
-    assert counts["active"] + counts["inactive"] + counts["delayed"] == 0
+    assert left(client, name) == 0
 
 
 def test_groups_of_an_ordered_queue_keep_their_order_though_answers_are_lost(
@@ -600,16 +578,14 @@ def test_groups_of_an_ordered_queue_keep_their_order_though_answers_are_lost(
     assert all(future.exception(0) is None for future in futures)
 
     assert proxy.lost == 4
-    got = [int(body) for body in bodies(client, name, 120)]
+    got = [int(body) for body in drain(client, name)]
     assert [n for n in got if n % 2] == list(range(1, 120, 2))
     assert [n for n in got if not n % 2] == list(range(0, 120, 2))
 
 
 def test_a_topic_gets_each_message_once_and_groups_in_order_though_answers_are_lost(
-    proxy: Any, lossy_producer: Any, client: Client, new_queue: NewQueue
+    proxy: Any, lossy_producer: Any, client: Client, topic: str
 ) -> None:
-    topic = new_queue()
-    client.create_topic(topic)
     client.create_subscription(topic, "all", {"protocol": "pull", "mode": "broadcasting"})
     cursor = client.health()["time"]
     for _ in range(4):
@@ -629,14 +605,9 @@ def test_a_topic_gets_each_message_once_and_groups_in_order_though_answers_are_l
         got += [int(message.text) for message in page]
     assert [n for n in got if n % 2] == list(range(1, 120, 2))
     assert [n for n in got if not n % 2] == list(range(0, 120, 2))
-    client.delete_topic(topic)
 
 
-def test_a_message_that_a_topic_refuses_fails_alone(
-    lossy_producer: Any, client: Client, new_queue: NewQueue
-) -> None:
-    topic = new_queue()
-    client.create_topic(topic)
+def test_a_message_that_a_topic_refuses_fails_alone(lossy_producer: Any, topic: str) -> None:
     tags = {"c": ["t"] * 11}
 
     futures = [
@@ -647,7 +618,6 @@ def test_a_message_that_a_topic_refuses_fails_alone(
 
     assert [future.exception(0) is None for future in futures] == [True, True, False, True]
     assert isinstance(futures[2].exception(0), errors.InvalidParameter)
-    client.delete_topic(topic)
 
 
 def test_the_last_one_under_a_key_waits_in_the_queue(client: Client, new_queue: NewQueue) -> None:
@@ -661,7 +631,7 @@ def test_the_last_one_under_a_key_waits_in_the_queue(client: Client, new_queue: 
 
     assert [future.result(0).replaced is not None for future in futures] == [False] + [True] * 4
     assert other.result(0).replaced is None
-    assert sorted(bodies(client, name, 2)) == ["4", "other"]
+    assert bodies(client, name) == ["4", "other"]
 
 
 def test_messages_that_the_service_refuses_fail_alone(client: Client, new_queue: NewQueue) -> None:
@@ -682,7 +652,7 @@ def test_messages_that_the_service_refuses_fail_alone(client: Client, new_queue:
         errors.InvalidParameter,
     ]
     assert isinstance(tagged.exception(0), errors.InvalidParameter)
-    assert sorted(bodies(client, name, 6)) == ["0", "2", "4", "5", "6", "7"]
+    assert bodies(client, name) == ["0", "2", "4", "5", "6", "7"]
 
 
 def test_a_loop_that_ends_leaves_no_future_open(service: Any) -> None:
@@ -789,7 +759,7 @@ def test_a_process_that_is_ended_sends_what_waits(
         ended = running.wait(WAIT)
 
     assert ended == (-signal.SIGTERM if end == "signal" else 0)
-    assert sorted(bodies(client, name, 10)) == [str(number) for number in range(10)]
+    assert bodies(client, name) == [str(number) for number in range(10)]
 
 
 class TestProducersOfOneClient:
@@ -833,12 +803,12 @@ class TestProducersOfOneClient:
         assert isinstance(error_of(bad), errors.InvalidParameter)
 
     def test_one_that_closes_waits_for_what_another_sends(
-        self, service: Service, make: Any
+        self, service: Service, make: Any, wait_until: Wait
     ) -> None:
         first, second = make(linger=0.2), make(linger=10.0)
         service.hold()
         (mine,), (theirs,) = send(first, "a"), send(second, "b")
-        _eventually(lambda: bool(service.batches))
+        wait_until(lambda: service.batches)
 
         closing = threading.Thread(target=second.close)
         closing.start()
@@ -849,13 +819,13 @@ class TestProducersOfOneClient:
         assert len(service.batches) == 1
 
     def test_what_is_sent_along_is_answered_though_its_sender_is_closed(
-        self, service: Service, make: Any
+        self, service: Service, make: Any, wait_until: Wait
     ) -> None:
         first, second = make(linger=0.2), make(linger=10.0)
         service.hold()
         send(first, "a")
         (theirs,) = send(second, "b")
-        _eventually(lambda: bool(service.batches))
+        wait_until(lambda: service.batches)
 
         first.close(0.01)
         service.release()
@@ -869,10 +839,3 @@ class TestProducersOfOneClient:
             futures = [*send(make_blocking(linger=0.2), "a"), *send(other, "b")]
             assert [future.result(WAIT).id for future in futures] == ["a", "b"]
         assert (service.batches, another.batches) == ([["a"]], [["b"]])
-
-
-def _eventually(holds: Callable[[], bool]) -> None:
-    until = time.monotonic() + WAIT
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.005)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import uuid
 from collections.abc import Callable
 
 import pytest
+from tests.client.conftest import Run
 
 from cirrusmq_client import Client
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 Name = Callable[[], str]
 
 

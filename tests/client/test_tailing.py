@@ -14,14 +14,13 @@ from itertools import islice
 from typing import Any
 
 import pytest
+from tests.client.conftest import NewQueue, Run
 from tests.stack import COMMAND
 
 from cirrusmq_client import Client, Message, Queue, Subscription
 from cirrusmq_local.commands import tailing
 from cirrusmq_local.commands.tailing import active, logged
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
-NewQueue = Callable[..., str]
 Tail = Callable[..., "subprocess.Popen[str]"]
 
 

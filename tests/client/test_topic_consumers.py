@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.conftest import Wait
+from tests.client.taking import consuming
 
 from cirrusmq_client import (
     Batches,
@@ -30,17 +30,14 @@ from cirrusmq_client import (
 from cirrusmq_client.errors import Conflict
 from cirrusmq_client.inputs import RetryInput, SubscriptionInput
 
-Wait = Callable[..., None]
 BROADCASTING: SubscriptionInput = {"protocol": "pull", "mode": "broadcasting"}
 
 
 @pytest.fixture
-def topic(client: Client) -> str:
-    name = f"t-{uuid.uuid4().hex[:20]}"
-    client.create_topic(name)
+def topic(client: Client, topic: str) -> str:
     # A message that matches no subscription is not kept.
-    client.create_subscription(name, "everything", {"protocol": "pull"})
-    return name
+    client.create_subscription(topic, "everything", {"protocol": "pull"})
+    return topic
 
 
 class Member:
@@ -306,15 +303,10 @@ def test_groups_get_everything_and_their_members_share(
                     wait_seconds=1,
                 )
             )
-    for consumer in consumers:
-        consumer.start()
     bodies = [str(number) for number in range(100)]
-    producer.publish_batch(topic, bodies)
-    wait_until(lambda: all(seen[group].total() >= 100 for group in ("mail", "stock")), seconds=30)
-    for consumer in consumers:
-        consumer.stop()
-    for consumer in consumers:
-        consumer.join()
+    with consuming(*consumers):
+        producer.publish_batch(topic, bodies)
+        wait_until(lambda: all(seen[group].total() >= 100 for group in ("mail", "stock")))
     assert seen == {"mail": Counter(bodies), "stock": Counter(bodies)}
     for group in ("mail", "stock"):
         counts = client.show_subscription(topic, group)["counts"]
@@ -342,11 +334,6 @@ def test_an_ordered_subscription_keeps_the_order_of_its_groups(
         producer.publish_batch(topic, batch)
     source = Subscription(topic, "ledger")
     members = [Consumer(source, handle, client=client, wait_seconds=1) for _ in range(3)]
-    for member in members:
-        member.start()
-    wait_until(lambda: sum(map(len, done.values())) >= 50, seconds=30)
-    for member in members:
-        member.stop()
-    for member in members:
-        member.join()
+    with consuming(*members):
+        wait_until(lambda: sum(map(len, done.values())) >= 50, seconds=30)
     assert done == {f"g{group}": list(range(10)) for group in range(5)}

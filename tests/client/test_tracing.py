@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ import httpx
 import pytest
 from opentelemetry import trace
 from opentelemetry.trace import NoOpTracerProvider, SpanKind, StatusCode
+from tests.client.conftest import NewQueue, Wait
 from tests.client.spans import Traced, id_of, links_of, parent_of, told, trace_of, traceparent
 from tests.stack import environment
 
@@ -38,8 +38,6 @@ from cirrusmq_client.otel import LEFT_OUT, RESULT, context_of
 from cirrusmq_client.tracing import Tracing
 from cirrusmq_local.testing import Subscriber
 
-Wait = Callable[..., None]
-NewQueue = Callable[..., str]
 OTHER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
@@ -55,24 +53,22 @@ def own(stack: Any, traced: Traced) -> Iterator[Client]:
         yield made
 
 
-@pytest.fixture
-def topic(client: Client) -> str:
-    name = f"t-{uuid.uuid4().hex[:20]}"
-    client.create_topic(name)
-    return name
-
-
 def handle_all(
-    client: Client, source: Any, count: int, wait_until: Wait, result: Any = None
+    client: Client,
+    source: Any,
+    count: int,
+    wait_until: Wait,
+    begun: Callable[[], object] = lambda: None,
+    **options: Any,
 ) -> list[int]:
-    """Consume messages one by one; the trace that was current in each call of the handler."""
+    """Consume messages; the trace that was current in each call of the handler."""
     seen: list[int] = []
 
-    def handle(message: Received) -> Any:
+    def handle(_: Any) -> None:
         seen.append(trace.get_current_span().get_span_context().trace_id)
-        return result
 
-    with Consumer(source, handle, client=client, wait_seconds=1):
+    with Consumer(source, handle, client=client, wait_seconds=1, **options):
+        begun()
         wait_until(lambda: len(seen) >= count)
     return seen
 
@@ -289,15 +285,8 @@ def test_a_handler_of_batches_has_one_span_with_a_link_for_each(
     queue = new_queue(partitions=1)
     for body in ("a", "b"):
         own.send(queue, [Message(body)])
-    seen: list[int] = []
 
-    def handle(messages: list[Received]) -> None:
-        seen.append(trace.get_current_span().get_span_context().trace_id)
-
-    with Consumer(
-        queue, handle, client=own, batches=Batches(max_batch=2, max_await=5), wait_seconds=1
-    ):
-        wait_until(lambda: seen)
+    seen = handle_all(own, queue, 1, wait_until, batches=Batches(max_batch=2, max_await=5))
 
     span = traced.one("process")
     assert seen == [trace_of(span)]
@@ -324,14 +313,12 @@ def test_a_broadcasting_member_handles_within_the_trace(
     own: Client, traced: Traced, topic: str, wait_until: Wait
 ) -> None:
     own.create_subscription(topic, "log", {"protocol": "pull", "mode": "broadcasting"})
-    seen: list[int] = []
 
-    def handle(message: Received) -> None:
-        seen.append(trace.get_current_span().get_span_context().trace_id)
-
-    with Consumer(topic, handle, client=own, broadcasting=NoProgress()):
-        own.publish(topic, [Message("x")])
-        wait_until(lambda: seen)
+    seen = handle_all(
+        *(own, topic, 1, wait_until),
+        begun=lambda: own.publish(topic, [Message("x")]),
+        broadcasting=NoProgress(),
+    )
 
     span = traced.one("process")
     assert (seen, parent_of(span)) == ([trace_of(span)], id_of(traced.one("publish")))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import traceback
-import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.conftest import Wait
+from tests.client.taking import unused
 from tests.stack import environment
 
 from cirrusmq_client import (
     Batches,
     Client,
     Consumer,
-    DeadLetter,
     Message,
     Queue,
     Received,
@@ -28,11 +28,12 @@ from cirrusmq_client.inputs import RetryInput
 from cirrusmq_client.message_calls import MessageCalls
 from cirrusmq_client.sources import Source
 
-NewQueue = Callable[..., str]
-Wait = Callable[..., None]
 PROGRAM = Path(__file__).with_name("dying_consumer.py")
 STOPPED = Path(__file__).with_name("stopped_consumer.py")
 KINDS = ["plain", "ordered", "fair", "receiver", "group", "ordered group"]
+
+
+RunUntil = Callable[..., int]
 
 
 class Place:
@@ -90,8 +91,31 @@ class Place:
         return [message.text for message in self.client.peek_all(self.dead)]
 
 
-def unused(kind: str) -> str:
-    return f"{kind}-{uuid.uuid4().hex[:20]}"
+@pytest.fixture
+def printed(tmp_path: Path) -> Path:
+    """What programs print, one behind the other."""
+    return tmp_path / "begun"
+
+
+@pytest.fixture
+def run_until(stack: Any, printed: Path, wait_until: Wait) -> RunUntil:
+    """Run a program until it ends or something is so, and end it; its return code."""
+
+    def run(*command: object, over: Callable[[], bool]) -> int:
+        chosen = environment() | stack.environment
+        with (
+            printed.open("a") as output,
+            subprocess.Popen(
+                [sys.executable, *map(str, command)], env=chosen, stdout=output
+            ) as process,
+        ):
+            try:
+                wait_until(lambda: process.poll() is not None or over())
+            finally:
+                process.terminate()
+        return process.returncode
+
+    return run
 
 
 @pytest.mark.few(4)
@@ -160,22 +184,13 @@ def test_behind_a_poison_message_the_group_stays_healthy(
     ("ordered", "workers", "batch"), [(False, 4, 0), (False, 1, 16), (True, 1, 0), (True, 1, 16)]
 )
 def test_a_message_that_ends_its_process_takes_no_unstarted_one_along(
-    stack: Any,
-    client: Client,
-    wait_until: Wait,
-    tmp_path: Path,
-    ordered: bool,
-    workers: int,
-    batch: int,
+    client: Client, printed: Path, run_until: RunUntil, ordered: bool, workers: int, batch: int
 ) -> None:
     place = Place(client, "ordered" if ordered else "plain", receives=3)
     client.change_queue(place.name, {"visibility_timeout_seconds": 1})
     healthy = {f"healthy {number}" for number in range(8)}
     # Of a group a batch has one message: each has a group of its own.
     place.send(["poison", *sorted(healthy)], apart=bool(batch))
-    printed = tmp_path / "begun"
-    chosen = environment() | stack.environment
-    command = [sys.executable, str(PROGRAM), place.name, str(workers), str(batch)]
 
     def begun() -> set[str]:
         return set(printed.read_text().splitlines())
@@ -184,47 +199,32 @@ def test_a_message_that_ends_its_process_takes_no_unstarted_one_along(
         return healthy <= begun() and "poison" in place.dead_letters()
 
     for _ in range(8):
-        with (
-            printed.open("a") as output,
-            subprocess.Popen(command, env=chosen, stdout=output) as process,
-        ):
-            try:
-                wait_until(lambda process=process: process.poll() is not None or over())
-            finally:
-                process.terminate()
-        if process.returncode != 9:
+        code = run_until(PROGRAM, place.name, workers, batch, over=over)
+        if code != 9:
             break
         # Its leases run out: they are of a second, and none is extended any more.
         client.receive(place.dead, wait_seconds=1.1)
 
-    assert process.returncode == 0
+    assert code == 0
     assert healthy <= begun()
     assert set(place.dead_letters()) <= begun()
 
 
 @pytest.mark.parametrize("kind", ["plain", pytest.param("ordered", marks=pytest.mark.long)])
 def test_where_one_receive_is_all_a_message_that_ends_its_process_dies_alone(
-    stack: Any, client: Client, wait_until: Wait, tmp_path: Path, kind: str
+    client: Client, printed: Path, run_until: RunUntil, wait_until: Wait, kind: str
 ) -> None:
     """With `max_receives` 1 nothing is prefetched: it would be a dead letter nobody began."""
     place = Place(client, kind, receives=1)
     client.change_queue(place.name, {"visibility_timeout_seconds": 1})
     healthy = [f"healthy {number}" for number in range(6)]
     place.send([*healthy[:2], "poison", *healthy[2:]])
-    printed = tmp_path / "begun"
-    command = [sys.executable, str(PROGRAM), place.name, "1", "0"]
+
+    def over() -> bool:
+        return set(healthy) <= set(printed.read_text().splitlines())
+
     for code in (9, 0):
-        with (
-            printed.open("a") as output,
-            subprocess.Popen(command, env=environment() | stack.environment, stdout=output) as one,
-        ):
-            wait_until(
-                lambda one=one: (
-                    one.poll() is not None or set(healthy) <= set(printed.read_text().splitlines())
-                )
-            )
-            one.terminate()
-        assert one.returncode == code
+        assert run_until(PROGRAM, place.name, 1, 0, over=over) == code
         if code:  # its lease of a second runs out
             client.receive(place.dead, wait_seconds=1.1)
 
@@ -244,28 +244,21 @@ def test_where_one_receive_is_all_a_message_that_ends_its_process_dies_alone(
     ],
 )
 def test_a_process_that_is_terminated_four_times_counts_only_what_it_began(
-    stack: Any, client: Client, wait_until: Wait, tmp_path: Path, kind: str, batch: int
+    client: Client, printed: Path, run_until: RunUntil, kind: str, batch: int
 ) -> None:
     """By SIGTERM, beside a slow handler, with as much prefetched as a receive has."""
     place = Place(client, kind)
     for first in (0, 8):
         place.send([str(number) for number in range(first, first + 8)])
     receiver = "audit" if kind == "receiver" else "-"
-    command = [sys.executable, str(STOPPED), place.name, receiver, str(batch)]
-    printed = tmp_path / "begun"
 
     def begun() -> list[str]:
-        return printed.read_text().splitlines()
+        return printed.read_text().splitlines() if printed.exists() else []
 
     for _ in range(4):
-        with (
-            printed.open("a") as output,
-            subprocess.Popen(command, env=environment() | stack.environment, stdout=output) as one,
-        ):
-            before = len(begun())
-            wait_until(lambda before=before: len(begun()) > before)
-            one.terminate()
-        assert one.returncode == 0
+        more = len(begun()) + 1
+        over = partial(lambda count: len(begun()) >= count, more)
+        assert run_until(STOPPED, place.name, receiver, batch, over=over) == 0
 
     bodies = [line.split()[0] for line in begun()]
     assert {line.split()[1] for line in begun()} == {"1"}
@@ -320,52 +313,6 @@ def test_another_refusal_of_a_give_back_is_raised(
     monkeypatch.setattr(MessageCalls, "_settle", refuse)
     with pytest.raises(InvalidParameter):
         client.give_back("orders", ["r"], tried=False)
-
-
-REASONS = {
-    "long": "x" * 300,
-    "traceback": "".join(traceback.format_exception(ValueError("no order " * 90))),
-    "two bytes a character": "é" * 257,
-    "four bytes a character": "😀" * 257,
-    "half an emoji": "broken \ud83d",
-    "control characters": "\x00\x1b[31m\r\n\x85",
-    "bytes": b"\xff" * 300,
-    "an error": ValueError("no order"),
-    "an object": {"why": ["no", "order"]},
-    "a number": 7,
-    "empty": "",
-}
-
-
-@pytest.mark.usefixtures("either_consumer")
-def test_a_dead_letter_is_settled_whatever_its_reason_is(client: Client, wait_until: Wait) -> None:
-    place = Place(client, "plain", receives=100)
-    place.send([*REASONS])
-    handled: list[str] = []
-
-    def handle(message: Received) -> DeadLetter:
-        handled.append(message.text)
-        return DeadLetter(REASONS[message.text])  # type: ignore[arg-type]
-
-    with Consumer(place.source, handle, client=client, wait_seconds=1):
-        wait_until(lambda: len(place.dead_letters()) == len(REASONS))
-    assert sorted(handled) == sorted(REASONS)
-    told = {m.text: str((m.dead_letter or {})["reason"]) for m in client.peek_all(place.dead)}
-    assert told["long"] == "x" * 256
-    assert told["two bytes a character"] == "é" * 256
-    assert told["half an emoji"] == "broken ?"
-    assert told["an error"] == "ValueError: no order"
-    assert told["an object"] == "{'why': ['no', 'order']}"
-    assert told["empty"] == ""
-
-
-def test_a_reason_whose_text_cannot_be_made_is_its_type() -> None:
-    class Broken:
-        def __str__(self) -> str:
-            raise RuntimeError("a bug")
-
-    assert DeadLetter(Broken()).reason == "Broken"  # type: ignore[arg-type]
-    assert DeadLetter().reason is None
 
 
 def test_a_lease_that_ran_out_before_a_handler_began_does_not_count(
