@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import time
@@ -181,6 +182,37 @@ def run_command(stack: Service, tmp_path: Path) -> Run:
         return commands.run_command(
             arguments, env=environment() | chosen, folder=tmp_path, text=text
         )
+
+    return run
+
+
+RunJson = Callable[..., Any]
+
+
+@pytest.fixture
+def run_json(run_command: Run) -> RunJson:
+    """What a command prints as JSON: `run_json("queue", "show", name)`."""
+
+    def run(*arguments: str, **variables: str) -> Any:
+        done = run_command(*arguments, "--json", **variables)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+Refuse = Callable[..., str]
+
+
+@pytest.fixture
+def refuse(run_command: Run) -> Refuse:
+    """The standard error of a command that fails: `refuse("queue", "show", "none")`."""
+
+    def run(*arguments: str, code: int = 1) -> str:
+        done = run_command(*arguments)
+        assert (done.returncode, done.stdout) == (code, "")
+        assert "Traceback" not in done.stderr
+        return done.stderr
 
     return run
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from tests.client.conftest import NewQueue
 from cirrusmq_client import (
     AsyncClient,
     AsyncConsumer,
+    Batches,
     Client,
     Message,
     Received,
@@ -201,6 +203,41 @@ def test_many_handlers_run_side_by_side(stack: Any, client: Client, new_queue: N
     # One after another they would take 96 seconds.
     assert asyncio.run(use()) < 30
     assert len(handler.ended) == 96
+
+
+def test_a_consumer_of_batches_makes_one_call_for_sixteen(
+    proxy: Any, stack: Any, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue(partitions=1)
+    for _ in range(10):
+        client.send(name, [Message("x")] * 16)
+    sizes: list[int] = []
+
+    async def handle(messages: list[Received]) -> None:
+        sizes.append(len(messages))
+
+    async def use() -> None:
+        async with (
+            AsyncClient(stack.behind(proxy.url)) as client,
+            AsyncConsumer(
+                *(name, handle),
+                client=client,
+                batches=Batches(max_batch=16),
+                workers=1,
+                prefetch=0,
+                wait_seconds=1,
+            ),
+            asyncio.timeout(20),
+        ):
+            while sum(sizes) < 160:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(use())
+
+    assert counts(client, name) == (0, 0)
+    calls = Counter(path.rpartition("/")[2] for path in proxy.paths if "/messages/" in path)
+    assert calls["delete"] <= 3
+    assert calls["receive"] + calls["delete"] <= 20
 
 
 class Service:

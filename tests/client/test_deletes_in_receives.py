@@ -108,7 +108,6 @@ def test_a_consumer_of_quick_handlers_makes_one_call_a_message(
     assert made["receive"] <= 36
 
 
-@pytest.mark.usefixtures("both_consumers")
 def test_a_consumer_of_batches_makes_one_call_for_sixteen(
     proxy: Any, lossy: Client, client: Client, new_queue: NewQueue, wait_until: Wait
 ) -> None:
