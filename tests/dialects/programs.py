@@ -44,13 +44,6 @@ def run_example(name: str, env: Mapping[str, str], folder: Path, *, seconds: int
     return run.stdout.splitlines()
 
 
-def check_page(page: str, example: str) -> None:
-    """A page of the manual shows an example, but for its first lines."""
-    program = (HERE / "examples" / example).read_text("utf-8")
-    _, _, code = program.partition("from __future__ import annotations\n\n")
-    assert f"```python\n{code}```" in (ROOT / "infra/manual" / page).read_text("utf-8")
-
-
 def needs_node(sdk: str) -> pytest.MarkDecorator:
     """Skips a test where Node, or a package for it, is missing."""
     missing = _NODE is None or not (SDKS / "node_modules" / sdk).exists()

@@ -137,39 +137,6 @@ def test_bodies_at_the_limits(cmq: Any, queue: Any) -> None:
     assert refusal(lambda: large.batch_send_message(sized)) == (4470, 10300)
 
 
-@pytest.mark.parametrize(
-    ("action", "params", "module"),
-    [
-        ("SendMessage", {"msgBody": "x", "delaySeconds": -1}, 10350),
-        ("SendMessage", {"msgBody": "x", "delaySeconds": 345_600}, 10350),
-        ("SendMessage", {"msgBody": "x", "delaySeconds": "soon"}, 10360),
-        ("SendMessage", {}, 10120),
-        ("BatchSendMessage", {}, 10390),
-        ("BatchSendMessage", {f"msgBody.{n}": "x" for n in range(17)}, 10370),
-        ("BatchSendMessage", {"msgBody.1": "x", "msgBody.3": "x"}, 10380),
-        ("ReceiveMessage", {"pollingWaitSeconds": 31}, 10350),
-        ("BatchReceiveMessage", {}, 10390),
-        ("BatchReceiveMessage", {"numOfMsg": 0}, 10350),
-        ("BatchReceiveMessage", {"numOfMsg": 17}, 10350),
-        ("DeleteMessage", {}, 10390),
-        ("BatchDeleteMessage", {"receiptHandle": "x"}, 10390),
-    ],
-)
-def test_parameters_out_of_their_ranges_are_refused(
-    cmq: Any, queue: Any, action: str, params: dict[str, Any], module: int
-) -> None:
-    assert refusal(lambda: act(cmq, action, queueName="orders", **params)) == (4000, module)
-
-
-@pytest.mark.parametrize(
-    "action",
-    ["SendMessage", "BatchSendMessage", "ReceiveMessage", "BatchReceiveMessage", "DeleteMessage"],
-)
-def test_a_queue_that_is_none_is_told(cmq: Any, action: str) -> None:
-    params = {"queueName": "none", "msgBody": "x", "msgBody.0": "x", "numOfMsg": 1}
-    assert refusal(lambda: act(cmq, action, receiptHandle="x", **params)) == (4440, 10100)
-
-
 def test_both_apis_see_the_same_messages(queue: Any, shop: Client) -> None:
     queue.send_message(message("from cmq"))
     (native,) = shop.receive("orders")

@@ -207,6 +207,80 @@ def test_a_queue_that_is_named_needs_a_right_of_its_own(world: World, make_key: 
     assert act(world, owner, "Subscribe", **reader)["code"] == 0
 
 
+NONE = {"queueName": "none"}
+REFUSED: list[tuple[str, dict[str, Any], tuple[int, int]]] = [
+    ("CreateQueue", {"queueName": ""}, (4000, 10390)),
+    ("CreateQueue", {"queueName": "1st"}, (4000, 10020)),
+    ("CreateQueue", {"queueName": "x" * 65}, (4000, 10020)),
+    ("CreateQueue", {"queueName": "a:b"}, (4000, 10020)),
+    ("CreateQueue", {**NONE, "visibilityTimeout": "x"}, (4000, 10360)),
+    ("CreateQueue", {**NONE, "visibilityTimeout": ""}, (4000, 10360)),
+    ("CreateQueue", {**NONE, "visibilityTimeout": 0}, (4000, 10350)),
+    ("CreateQueue", {**NONE, "visibilityTimeout": 43_201}, (4000, 10350)),
+    ("CreateQueue", {**NONE, "pollingWaitSeconds": 31}, (4000, 10350)),
+    ("CreateQueue", {**NONE, "pollingWaitSeconds": 0.5}, (4000, 10360)),
+    ("CreateQueue", {**NONE, "maxMsgSize": 1_023}, (4000, 10350)),
+    ("CreateQueue", {**NONE, "maxMsgSize": 262_145}, (4000, 10350)),
+    ("CreateQueue", {**NONE, "maxMsgHeapNum": 999_999}, (4000, 10350)),
+    ("CreateQueue", {**NONE, "msgRetentionSeconds": 59}, (4000, 10350)),
+    ("CreateQueue", {**NONE, "rewindSeconds": 1_296_001}, (4000, 10350)),
+    ("CreateQueue", {**NONE, "msgRetentionSeconds": 100, "rewindSeconds": 101}, (4000, 10700)),
+    ("CreateTopic", {"topicName": "x-y", "maxMsgSize": 1_023}, (4000, 10350)),
+    ("CreateTopic", {"topicName": "x-y", "maxMsgSize": 262_145}, (4000, 10350)),
+    ("CreateTopic", {"topicName": "x-y", "filterType": 3}, (4000, 10350)),
+    ("ListQueue", {"limit": 0}, (4000, 10350)),
+    ("ListQueue", {"limit": 101}, (4000, 10350)),
+    ("ListQueue", {"limit": "x"}, (4000, 10360)),
+    ("ListQueue", {"offset": -1}, (4000, 10350)),
+    ("ListQueue", {"offset": ""}, (4000, 10360)),
+    ("SendMessage", {**_QUEUE, "msgBody": "x", "delaySeconds": -1}, (4000, 10350)),
+    ("SendMessage", {**_QUEUE, "msgBody": "x", "delaySeconds": 345_600}, (4000, 10350)),
+    ("SendMessage", {**_QUEUE, "msgBody": "x", "delaySeconds": "soon"}, (4000, 10360)),
+    ("SendMessage", _QUEUE, (4000, 10120)),
+    ("SendMessage", {**NONE, "msgBody": "x"}, (4440, 10100)),
+    ("BatchSendMessage", _QUEUE, (4000, 10390)),
+    ("BatchSendMessage", {**_QUEUE, **{f"msgBody.{n}": "x" for n in range(17)}}, (4000, 10370)),
+    ("BatchSendMessage", {**_QUEUE, "msgBody.1": "x", "msgBody.3": "x"}, (4000, 10380)),
+    ("BatchSendMessage", {**NONE, "msgBody.0": "x"}, (4440, 10100)),
+    ("ReceiveMessage", {**_QUEUE, "pollingWaitSeconds": 31}, (4000, 10350)),
+    ("ReceiveMessage", NONE, (4440, 10100)),
+    ("BatchReceiveMessage", _QUEUE, (4000, 10390)),
+    ("BatchReceiveMessage", {**_QUEUE, "numOfMsg": 0}, (4000, 10350)),
+    ("BatchReceiveMessage", {**_QUEUE, "numOfMsg": 17}, (4000, 10350)),
+    ("BatchReceiveMessage", {**NONE, "numOfMsg": 1}, (4440, 10100)),
+    ("DeleteMessage", _QUEUE, (4000, 10390)),
+    ("DeleteMessage", {**NONE, "receiptHandle": "x"}, (4440, 10100)),
+    ("BatchDeleteMessage", {**_QUEUE, "receiptHandle": "x"}, (4000, 10390)),
+    *(
+        (action, {**_TOPIC, body: "x", **given}, expected)
+        for given, expected in (
+            ({"msgBody": "", "msgBody.1": ""}, (4000, 10120)),
+            ({"msgBody": "x" * 65_537, "msgBody.1": "x" * 65_537}, (4400, 10230)),
+            ({f"msgTag.{n}": "x" for n in range(11)}, (4000, 10720)),
+            ({"msgTag.1": "x" * 17}, (4000, 10350)),
+            ({"msgTag.2": "x"}, (4000, 10380)),
+        )
+        for action, body in (("PublishMessage", "msgBody"), ("BatchPublishMessage", "msgBody.1"))
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("action", "given", "expected"), REFUSED, ids=lambda each: str(each).replace("'", "")[:60]
+)
+def test_parameters_that_cannot_be_are_refused_and_nothing_is_made(
+    world: World, key: Key, action: str, given: dict[str, Any], expected: tuple[int, int]
+) -> None:
+    act(world, key, "CreateQueue", queueName="orders")
+    act(world, key, "CreateTopic", topicName="news")
+    reader = {"protocol": "queue", "endpoint": "orders", "notifyContentFormat": "SIMPLIFIED"}
+    assert act(world, key, "Subscribe", **_TOPIC, **reader)["code"] == 0
+
+    assert refused(act(world, key, action, **given)) == expected
+    assert act(world, key, "ListQueue")["totalCount"] == 1
+    assert act(world, key, "ListTopic")["totalCount"] == 1
+
+
 ODD: list[Any] = [
     *("", "x", "ü\0", "-1", "0", "1", "2147483648", "1.5", "1e308", "None", "[]", "{}", "@", " "),
     *("x" * 10_000, "orders", "news", "\ud7ff", "a:b", "../../x", "http://h/", "queue", "%", "&="),

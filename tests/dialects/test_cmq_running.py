@@ -20,7 +20,7 @@ from tests.dialects.cmq_sdk import (
     topic_meta,
 )
 from tests.dialects.cutter import Cutter
-from tests.dialects.programs import check_example, check_page
+from tests.dialects.programs import check_example
 
 Connect = Callable[..., Any]
 
@@ -116,10 +116,6 @@ def test_a_coded_text_is_refused_since_another_one_is_signed(connect: Connect, n
     assert refusal(topic.publish_message, sent) == (4100, 10030)
 
 
-def test_a_wrong_key_is_refused(connect: Connect) -> None:
-    assert refusal(connect(secret="wrong").list_queue) == (4100, 10030)
-
-
 @pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 def test_an_answer_that_is_lost_has_the_sdk_send_again_and_stores_twice_as_there(
     connect: Connect, cutter: Cutter, name: str, way: tuple[str, str]
@@ -157,7 +153,3 @@ def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
     }
     # The SDK writes its log into its folder.
     check_example("cmq_orders.py", env, tmp_path, ["got coffee", "got tea"])
-
-
-def test_the_page_shows_the_example() -> None:
-    check_page("coming-from-cmq.md", "cmq_orders.py")

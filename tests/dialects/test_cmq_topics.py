@@ -256,26 +256,3 @@ def test_names_that_exist_or_are_none_are_refused(cmq: Any, topic: Any) -> None:
     none = cmq.get_subscription("none", "readers")
     for made in (none.delete, none.get_attributes, none.clearFilterTags):
         assert refusal(made) == (4440, 10600)
-
-
-@pytest.mark.parametrize(
-    ("params", "refused"),
-    [
-        ({"msgBody": ""}, (4000, 10120)),
-        ({"msgBody": "x" * 65_537}, (4400, 10230)),
-        ({f"msgTag.{n}": "x" for n in range(11)}, (4000, 10720)),
-        ({"msgTag.1": "x" * 17}, (4000, 10350)),
-        ({"msgTag.2": "x"}, (4000, 10380)),
-    ],
-)
-def test_messages_that_cannot_be_are_refused(
-    cmq: Any, topic: Any, params: dict[str, Any], refused: tuple[int, int]
-) -> None:
-    subscribe(cmq, "news", "readers")
-    given = {"topicName": "news", "msgBody": "x", **params}
-    assert refusal(lambda: act(cmq, "PublishMessage", **given)) == refused
-    batch = {("msgBody.1" if each == "msgBody" else each): held for each, held in given.items()}
-    assert refusal(lambda: act(cmq, "BatchPublishMessage", **batch)) == refused
-    for size in ({"maxMsgSize": 1_023}, {"maxMsgSize": 262_145}):
-        assert refusal(act, cmq, "CreateTopic", topicName="x-y", **size)[1] == 10350
-    assert refusal(lambda: act(cmq, "CreateTopic", topicName="x-y", filterType=3))[1] == 10350

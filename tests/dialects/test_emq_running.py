@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.dialects.programs import EMQ_SDK, HERE, NEEDS_EMQ, check_example, check_page
+from tests.dialects.programs import EMQ_SDK, HERE, NEEDS_EMQ, check_example
 
 pytestmark = NEEDS_EMQ
 
@@ -61,7 +61,3 @@ def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
         "SECRET_KEY": running["signing_key"]["secret"],
     }
     check_example("emq_orders.py", env, tmp_path, ["got coffee", "got tea"])
-
-
-def test_the_page_shows_the_example() -> None:
-    check_page("coming-from-emq.md", "emq_orders.py")

@@ -25,11 +25,13 @@ def broker(running: dict[str, Any]) -> str:
     return f"sqs://{key['access_key_id']}:{quote(key['secret'], safe='')}@{place.netloc}"
 
 
+OPTIONS = {"region": "eu-central-1", "is_secure": False, "wait_time_seconds": 1}
+
+
 @pytest.fixture
 def connection(running: dict[str, Any]) -> Iterator[Any]:
     """As kombu's own documentation makes one."""
-    options = {"region": "eu-central-1", "is_secure": False, "wait_time_seconds": 1}
-    with Connection(broker(running), transport_options=options) as made:
+    with Connection(broker(running), transport_options=OPTIONS) as made:
         yield made
 
 

@@ -12,20 +12,14 @@ from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
 from kombu.messaging import Consumer, Producer
 from kombu.transport.SQS import Transport
-from tests.dialects.test_kombu import broker
-
-OPTIONS = {
-    "region": "eu-central-1",
-    "is_secure": False,
-    "wait_time_seconds": 1,
-    "supports_fanout": True,
-}
+from tests.dialects.test_kombu import OPTIONS, broker
 
 
 @pytest.fixture
 def connection(running: dict[str, Any]) -> Iterator[Any]:
     """As kombu's own documentation makes one."""
-    with Connection(broker(running), transport_options=OPTIONS) as made:
+    options = {**OPTIONS, "supports_fanout": True}
+    with Connection(broker(running), transport_options=options) as made:
         yield made
 
 

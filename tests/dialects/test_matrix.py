@@ -168,3 +168,19 @@ def fixtures(path: Path, name: str) -> set[str]:
                 found.add(each.arg)
                 left.append(each.arg)
     return found
+
+
+EXAMPLES = {
+    "coming-from-sqs.md": "orders.py",
+    "coming-from-sns.md": "drinks.py",
+    "coming-from-cmq.md": "cmq_orders.py",
+    "coming-from-rocketmq.md": "mq_orders.py",
+    "coming-from-emq.md": "emq_orders.py",
+}
+
+
+@pytest.mark.parametrize("page", EXAMPLES)
+def test_a_page_shows_its_example_but_for_the_first_lines(page: str) -> None:
+    program = (HERE / "examples" / EXAMPLES[page]).read_text("utf-8")
+    _, _, code = program.partition("from __future__ import annotations\n\n")
+    assert f"```python\n{code}```" in (ROOT / "infra/manual" / page).read_text("utf-8")

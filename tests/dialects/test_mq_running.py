@@ -15,7 +15,7 @@ from mq_http_sdk.mq_client import MQClient
 from mq_http_sdk.mq_exception import MQServerException
 from tests.dialects.cutter import Cutter
 from tests.dialects.mq_sdk import INSTANCE, message, refusal
-from tests.dialects.programs import check_example, check_node, check_page, needs_node
+from tests.dialects.programs import check_example, check_node, needs_node
 
 Connect = Callable[..., Any]
 GROUP = "GID_shop"
@@ -128,11 +128,6 @@ def test_every_call_of_a_transaction(connect: Connect, topic: str) -> None:
     assert got.message_body == "unsure"
 
 
-def test_a_wrong_key_is_refused(connect: Connect, topic: str) -> None:
-    producer = connect(secret="wrong").get_producer(INSTANCE, topic)
-    assert refusal(producer.publish_message, message("x")) == "SignatureDoesNotMatch"
-
-
 def test_an_answer_that_is_lost_has_the_sdk_send_again_and_stores_twice_as_there(
     connect: Connect, cutter: Cutter, topic: str
 ) -> None:
@@ -172,7 +167,3 @@ def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
 @needs_node("@aliyunmq/mq-http-sdk")
 def test_the_sdk_for_node_works_too(running: dict[str, Any], topic: str, tmp_path: Path) -> None:
     check_node("mq_client.mjs", running, topic, tmp_path, seconds=180)
-
-
-def test_the_page_shows_the_example() -> None:
-    check_page("coming-from-rocketmq.md", "mq_orders.py")

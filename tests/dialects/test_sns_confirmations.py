@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from tests.dialects.conftest import URL, Key, call, change_settings
 from tests.dialects.test_sns_notifications import HOOK, subscribe
-from tests.dialects.test_sns_topics import code
 
 from cirrusmq_dialects import aws_signature
 from cirrusmq_dialects.router import dialect_of
@@ -57,15 +56,6 @@ def test_a_url_confirms_by_an_address(world: World, sns: Any, arn: str, raw: str
     sns.publish(TopicArn=arn, Message="tea")
     world.settle()
     assert b"tea" in world.posts[-1][2]
-
-
-def test_the_token_confirms_by_a_call(world: World, sns: Any, arn: str) -> None:
-    made = subscribe(sns, arn, HOOK)
-    _, body = posted(world)
-    wrong = body["Token"][:-1] + ("0" if body["Token"][-1] != "0" else "1")
-    for token in (wrong, "a.b", "x", made.rpartition(":")[2]):
-        assert code(sns.confirm_subscription, TopicArn=arn, Token=token) == "InvalidParameter"
-    assert sns.confirm_subscription(TopicArn=arn, Token=body["Token"])["SubscriptionArn"] == made
 
 
 def test_a_token_is_good_for_three_days(world: World, sns: Any, arn: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from tests.dialects.conftest import REGION, running_client
-from tests.dialects.programs import check_page, run_example
+from tests.dialects.programs import run_example
 from tests.stack import environment
 
 RAW = {"RawMessageDelivery": "true"}
@@ -140,7 +140,3 @@ def test_the_example_runs_unchanged(running: dict[str, Any], tmp_path: Path) -> 
         "AWS_DEFAULT_REGION": REGION,
     }
     assert run_example("drinks.py", env, tmp_path) == ["got a cup tea"]
-
-
-def test_the_page_shows_the_example() -> None:
-    check_page("coming-from-sns.md", "drinks.py")

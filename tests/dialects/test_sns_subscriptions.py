@@ -96,7 +96,8 @@ def test_a_url_confirms_by_its_token(
     (entry,) = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
     assert entry["SubscriptionArn"] == "PendingConfirmation"
     first, second = tokens
-    for wrong in (first, "shop.wrong"):
+    forged = second[:-1] + ("0" if second[-1] != "0" else "1")
+    for wrong in (first, forged, "shop.wrong", "a.b", "x"):
         assert code(sns.confirm_subscription, TopicArn=arn, Token=wrong) == "InvalidParameter"
     made = sns.confirm_subscription(TopicArn=arn, Token=second)["SubscriptionArn"]
     assert shown(sns, made)["PendingConfirmation"] == "false"

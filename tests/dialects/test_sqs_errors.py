@@ -31,53 +31,26 @@ def queues(sqs: Any) -> None:
 
 
 CORAL, OWN = "com.amazon.coral.service#", "com.amazonaws.sqs#"
+MISSING = (400, f"{CORAL}MissingRequiredParameterException", "MissingParameter")
+VALUE = (400, f"{CORAL}InvalidParameterValueException", "InvalidParameterValue")
+MALFORMED = (400, f"{CORAL}SerializationException", "MalformedInput")
+CONTENTS = (400, f"{OWN}InvalidMessageContents", "InvalidMessageContents")
+NO_QUEUE = (400, f"{OWN}QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue")
+NO_HANDLE = (404, f"{OWN}ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid")
+NO_ADDRESS = (404, f"{OWN}InvalidAddress", "InvalidAddress")
+NO_ACTION = (400, f"{CORAL}UnknownOperationException", "InvalidAction")
+SENT: dict[str, Any] = {"QueueUrl": ORDERS, "MessageBody": "x"}
 CASES: list[tuple[str, dict[str, Any], tuple[int, str, str]]] = [
-    (
-        "SendMessage",
-        {"QueueUrl": ORDERS},
-        (400, f"{CORAL}MissingRequiredParameterException", "MissingParameter"),
-    ),
-    (
-        "SendMessage",
-        {"MessageBody": "x"},
-        (400, f"{CORAL}MissingRequiredParameterException", "MissingParameter"),
-    ),
-    (
-        "SendMessage",
-        {"QueueUrl": ORDERS, "MessageBody": "x", "DelaySeconds": 901},
-        (400, f"{CORAL}InvalidParameterValueException", "InvalidParameterValue"),
-    ),
-    (
-        "SendMessage",
-        {"QueueUrl": ORDERS, "MessageBody": "x", "DelaySeconds": "soon"},
-        (400, f"{CORAL}SerializationException", "MalformedInput"),
-    ),
-    (
-        "SendMessage",
-        {"QueueUrl": ORDERS, "MessageBody": "\x01"},
-        (400, f"{OWN}InvalidMessageContents", "InvalidMessageContents"),
-    ),
-    (
-        "SendMessage",
-        {"QueueUrl": f"{ORDERS}.fifo", "MessageBody": "x", "MessageDeduplicationId": "1"},
-        (400, f"{CORAL}MissingRequiredParameterException", "MissingParameter"),
-    ),
-    (
-        "SendMessage",
-        {"QueueUrl": f"{ORDERS}x", "MessageBody": "x"},
-        (400, f"{OWN}QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"),
-    ),
-    (
-        "DeleteMessage",
-        {"QueueUrl": ORDERS, "ReceiptHandle": "x"},
-        (404, f"{OWN}ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid"),
-    ),
-    (
-        "SendMessage",
-        {"QueueUrl": "/", "MessageBody": "x"},
-        (404, f"{OWN}InvalidAddress", "InvalidAddress"),
-    ),
-    ("Nothing", {}, (400, f"{CORAL}UnknownOperationException", "InvalidAction")),
+    ("SendMessage", {"QueueUrl": ORDERS}, MISSING),
+    ("SendMessage", {"MessageBody": "x"}, MISSING),
+    ("SendMessage", {**SENT, "DelaySeconds": 901}, VALUE),
+    ("SendMessage", {**SENT, "DelaySeconds": "soon"}, MALFORMED),
+    ("SendMessage", {**SENT, "MessageBody": "\x01"}, CONTENTS),
+    ("SendMessage", {**SENT, "QueueUrl": f"{ORDERS}.fifo", "MessageDeduplicationId": "1"}, MISSING),
+    ("SendMessage", {**SENT, "QueueUrl": f"{ORDERS}x"}, NO_QUEUE),
+    ("SendMessage", {**SENT, "QueueUrl": "/"}, NO_ADDRESS),
+    ("DeleteMessage", {"QueueUrl": ORDERS, "ReceiptHandle": "x"}, NO_HANDLE),
+    ("Nothing", {}, NO_ACTION),
 ]
 
 

@@ -304,13 +304,6 @@ def test_a_timeout_of_0_hides_nothing(sqs: Any, url: str, shop: Client) -> None:
     assert attributes(sqs, url, "VisibilityTimeout") == {"VisibilityTimeout": "7"}
 
 
-def test_permissions_are_refused(sqs: Any, url: str) -> None:
-    with pytest.raises(sqs.exceptions.UnsupportedOperation):
-        sqs.add_permission(QueueUrl=url, Label="a", AWSAccountIds=["1"], Actions=["*"])
-    with pytest.raises(sqs.exceptions.UnsupportedOperation):
-        sqs.remove_permission(QueueUrl=url, Label="a")
-
-
 def test_dead_letters_are_set_shown_and_unset(sqs: Any, url: str, shop: Client) -> None:
     dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
     sqs.set_queue_attributes(QueueUrl=url, Attributes=redrive_policy("dead", "3"))
