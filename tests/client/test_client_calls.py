@@ -149,32 +149,6 @@ def test_receipts_delete_hold_and_give_back(client: Client, new_queue: NewQueue)
     assert [message.receive_count for message in client.peek(name, 16)] == [1]
 
 
-def test_giving_up_without_a_dead_letter_queue_is_told_per_receipt(
-    client: Client, new_queue: NewQueue
-) -> None:
-    name = new_queue()
-    client.send(name, [Message("a")])
-    receipt = client.receive(name, wait_seconds=5)[0].receipt
-    assert [each.code for each in client.dead_letter(name, [receipt]).failed] == [
-        "NoDeadLetterQueue"
-    ]
-
-
-def test_dead_letters_go_and_come_back(client: Client, new_queue: NewQueue) -> None:
-    dead = new_queue()
-    name = new_queue(dead_letter={"queue": dead, "max_receives": 5})
-    client.send(name, [Message("a")])
-    receipt = client.receive(name, wait_seconds=5)[0].receipt
-    assert not client.dead_letter(name, [receipt], "unreadable").failed
-    letter = client.receive(dead, wait_seconds=5, visibility_timeout_seconds=1)[0]
-    assert letter.dead_letter is not None
-    assert letter.dead_letter["reason"] == "unreadable"
-    client.change_visibility(dead, {letter.receipt: 0})
-    *_, ended = client.watch_operation(client.redrive_queue(dead))
-    assert (ended["state"], ended["done"]) == ("succeeded", 1)
-    assert client.receive(name, wait_seconds=5)[0].text == "a"
-
-
 def test_receivers_keys_and_grants(client: Client, new_queue: NewQueue, producer: Producer) -> None:
     name = new_queue()
     client.create_receiver(name, "audit", {"start": "latest"})
@@ -317,16 +291,6 @@ def test_a_request_that_no_gzip_makes_small_enough_is_refused_here(
     with pytest.raises(errors.RequestTooLarge, match="at most 4,700,000") as caught:
         client.send(new_queue(), [Message(noise.decode())])
     assert caught.value.status == 413
-
-
-def test_what_was_sent_before_a_refusal_is_told(producer: Producer, new_queue: NewQueue) -> None:
-    bodies = [*("x" * 16), "y" * 70_000]
-    name = new_queue()
-    with pytest.raises(PartlySent) as caught:
-        producer.send_batch(name, bodies)
-    assert len(caught.value.sent) == 16
-    with pytest.raises(errors.MessageTooLarge):
-        producer.send_batch(name, ["y" * 70_000])
 
 
 def test_single_refusals_stand_in_the_place_of_their_messages(

@@ -353,17 +353,6 @@ def test_what_is_refused_leaves_neither_effect_nor_record(engine: Engine) -> Non
     assert effects(engine) == {"order": 1}
 
 
-def test_groups_have_their_own_effects_and_the_deduplication_id_goes_before_the_id(
-    engine: Engine,
-) -> None:
-    store = SqlTransactions(engine)
-    for group in ("shop", "stock"):
-        for message_id in ("Msg-1", "Msg-2"):
-            noted = {"attributes": {DEDUPLICATION_ATTRIBUTE: "order-7"}, "sent_at": SENT}
-            ExactlyOnce(store, group).handle(received(message_id, **noted), write)
-    assert effects(engine) == {"order": 2}
-
-
 def test_records_are_kept_for_three_days_at_least(engine: Engine) -> None:
     with pytest.raises(ValueError, match="259,200"):
         SqlTransactions(engine, keep_seconds=259_199)

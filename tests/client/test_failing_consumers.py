@@ -30,6 +30,8 @@ from cirrusmq_client.results import Ack
 from cirrusmq_client.results import Wait as OwnWait
 from cirrusmq_client.upkeep import Upkeep
 
+pytestmark = pytest.mark.usefixtures("either_consumer")
+
 
 class Failing:
     """A handler that notes its messages and fails."""
@@ -51,7 +53,6 @@ def unused(kind: str) -> str:
 
 
 @pytest.mark.alone
-@pytest.mark.usefixtures("either_consumer")
 @pytest.mark.parametrize("batches", [None, Batches(max_batch=8)], ids=["single", "batches"])
 def test_a_handler_that_raises_gets_few_deliveries(
     client: Client,
@@ -90,7 +91,6 @@ def test_waits_double_from_one_second_to_five_minutes() -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.usefixtures("either_consumer")
 def test_the_retry_policy_goes_before_the_waits_of_the_library(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -108,7 +108,6 @@ def test_the_retry_policy_goes_before_the_waits_of_the_library(
     assert time.monotonic() - began < 10
 
 
-@pytest.mark.usefixtures("either_consumer")
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_dead_letter_makes_the_queue_that_it_lacks(
     client: Client,
@@ -141,7 +140,6 @@ def test_a_dead_letter_makes_the_queue_that_it_lacks(
     assert not [line for line in caplog.messages if "not settled" in line]
 
 
-@pytest.mark.usefixtures("either_consumer")
 def test_the_dead_letter_queue_of_a_long_name_has_the_queues_id(
     client: Client, producer: Producer, wait_until: Wait
 ) -> None:
@@ -155,7 +153,6 @@ def test_the_dead_letter_queue_of_a_long_name_has_the_queues_id(
 
 
 @pytest.mark.alone
-@pytest.mark.usefixtures("either_consumer")
 @pytest.mark.parametrize("why", ["not wanted", "not possible"])
 def test_a_dead_letter_without_a_queue_waits(
     client: Client,
@@ -184,7 +181,6 @@ def test_a_dead_letter_without_a_queue_waits(
     assert len(refused) == (1 if wanted else 0), "it is tried once a minute"
 
 
-@pytest.mark.usefixtures("either_consumer")
 def test_a_dead_letter_of_a_group_whose_policy_drops_makes_its_queue(
     client: Client, producer: Producer, wait_until: Wait
 ) -> None:
@@ -200,7 +196,6 @@ def test_a_dead_letter_of_a_group_whose_policy_drops_makes_its_queue(
         wait_until(lambda: client.show_queue(made)["counts"]["active"] == 1)
 
 
-@pytest.mark.usefixtures("either_consumer")
 def test_a_missing_queue_is_waited_for(
     client: Client, producer: Producer, wait_until: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -225,7 +220,6 @@ def test_a_missing_queue_is_waited_for(
     client.delete_queue(name)
 
 
-@pytest.mark.usefixtures("either_consumer")
 def test_a_missing_queue_is_made_where_its_attributes_are_given(
     client: Client, producer: Producer, wait_until: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -248,7 +242,6 @@ def test_a_missing_queue_is_made_where_its_attributes_are_given(
     assert client.show_queue(name)["ordered"] is True
 
 
-@pytest.mark.usefixtures("either_consumer")
 def test_what_cannot_be_made_is_waited_for(
     client: Client, wait_until: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -258,7 +251,6 @@ def test_what_cannot_be_made_is_waited_for(
     assert "partitions" in caplog.text
 
 
-@pytest.mark.usefixtures("either_consumer")
 def test_receivers_and_subscriptions_are_made_too(
     client: Client,
     producer: Producer,
@@ -287,7 +279,6 @@ def test_receivers_and_subscriptions_are_made_too(
     assert modes == {"shop": "clustering", "screens": "broadcasting"}
 
 
-@pytest.mark.usefixtures("either_consumer")
 def test_a_missing_topic_is_waited_for_or_made(
     client: Client, producer: Producer, wait_until: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -313,7 +304,6 @@ def test_a_missing_topic_is_waited_for_or_made(
             wait_until(lambda: got == ["a"], seconds=10)  # noqa: B023
 
 
-@pytest.mark.usefixtures("either_consumer")
 def test_a_wrong_key_ends_a_consumer(stack: Any, new_client: Callable[..., Client]) -> None:
     client = new_client()
     client._transport._http.headers["authorization"] = "Bearer AK00000000000000000000:wrong"

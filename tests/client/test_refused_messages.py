@@ -20,7 +20,7 @@ from cirrusmq_client import (
     Producer,
     Transaction,
 )
-from cirrusmq_client.errors import CirrusMQError, InvalidParameter
+from cirrusmq_client.errors import CirrusMQError, InvalidParameter, MessageTooLarge
 
 HALF = "cut \ud83d"
 
@@ -92,6 +92,8 @@ def test_a_refusal_of_the_service_tells_what_was_sent_before(
         either.send_batch(queue, ["m"] * 30 + ["m" * 2_000])
 
     assert len(caught.value.sent) == left(client, queue) == 16
+    with pytest.raises(MessageTooLarge):  # before which nothing was sent
+        either.send_batch(queue, ["m" * 2_000])
 
 
 def test_an_error_of_any_kind_in_a_later_call_tells_what_was_sent_before(

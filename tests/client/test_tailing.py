@@ -7,14 +7,13 @@ import os
 import signal
 import subprocess
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
 import pytest
-from tests.client.conftest import NewQueue, Run
+from tests.client.conftest import NewQueue, Refuse
 from tests.stack import COMMAND
 
 from cirrusmq_client import Client, Message, Queue, Subscription
@@ -66,28 +65,26 @@ def test_a_queue_is_followed_and_nothing_is_taken_until_ctrl_c(
     assert (process.returncode, errors) == (0, "")
 
 
-def test_a_topic_is_followed_in_json_and_nobody_else_gets_less(client: Client, tail: Tail) -> None:
-    topic = f"t-{uuid.uuid4().hex}"
-    client.create_topic(topic)
-    client.create_subscription(topic, "group", {"protocol": "pull"})
-    (sent,) = client.publish(topic, [Message("hello", tags=["new"])])
-    process = tail(topic, "--since", sent.sent_at, "--json")
+def test_a_topic_is_followed_in_json_and_nobody_else_gets_less(
+    client: Client, group: Subscription, tail: Tail
+) -> None:
+    (sent,) = client.publish(group.topic, [Message("hello", tags=["new"])])
+    process = tail(group.topic, "--since", sent.sent_at, "--json")
     assert process.stdout is not None
     shown = json.loads(process.stdout.readline())
     assert (shown["id"], shown["body"], shown["tags"]) == (sent.id, "hello", ["new"])
-    (received,) = client.receive(Subscription(topic, "group"), wait_seconds=20)
+    (received,) = client.receive(group, wait_seconds=20)
     assert received.id == sent.id
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert process.returncode == 0
 
 
-def test_what_is_neither_a_queue_nor_a_topic_is_one_line(run_command: Run) -> None:
-    done = run_command("tail", "none")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert "no queue and no topic none" in done.stderr
-    assert run_command("tail", "none", "--topic").returncode == 1
-    assert run_command("tail", "none", "--since", "yesterday").returncode == 2
+def test_what_is_neither_a_queue_nor_a_topic_is_one_line(refuse: Refuse) -> None:
+    told = refuse("tail", "none")
+    assert ("no queue and no topic none" in told, told.count("\n")) == (True, 1)
+    assert "none" in refuse("tail", "none", "--topic")
+    assert "--since" in refuse("tail", "none", "--since", "yesterday", code=2)
 
 
 def test_what_was_active_before_is_not_shown_and_what_comes_is_shown_once(
@@ -126,10 +123,8 @@ def test_a_look_at_a_long_queue_is_bounded_and_says_so(
 
 
 def test_a_log_is_read_from_its_time_on_and_a_broadcasting_group_selects(
-    client: Client, run_command: Run
+    client: Client, topic: str
 ) -> None:
-    topic = f"t-{uuid.uuid4().hex}"
-    client.create_topic(topic)
     every: Any = {"protocol": "pull", "mode": "broadcasting", "filter": {"tags": ["b"]}}
     client.create_subscription(topic, "caches", every)
     client.create_subscription(topic, "group", {"protocol": "pull"})  # else "a" is not kept

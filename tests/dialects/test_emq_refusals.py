@@ -17,6 +17,7 @@ from tests.dialects.emq_wire import (
     field,
     fields,
     headers_of,
+    long,
     message,
     post,
     read,
@@ -180,6 +181,82 @@ def test_another_account_needs_a_grant(
         assert stranger.queue(method, *given) == {1: 0}
     else:
         assert stranger.code(service_of(method), method, *given) == DENIED
+
+
+def rate(value: int) -> bytes:
+    """A throughput, made as an i64, as the contract has it."""
+    return b"\x0a\0\1" + long(value) + b"\0"
+
+
+Q = (1, "shop/q")
+OUT_OF_RANGE = [(1, 901), (2, 1), (2, 43_201), (3, 21), (4, 101), (5, 59), (6, 1_023), (7, 256)]
+STRING, ENTRY = ((1, "STRING"), (2, "x")), ((1, "1"), (2, "x"))
+REJECTED: list[tuple[str, list[tuple[int, Any]], int]] = [
+    *(("setQueueAttribute", [Q, (2, (each,))], 2) for each in [*OUT_OF_RANGE, (1, -1)]),
+    *(("createQueue", [(1, "o"), (2, (each,))], 2) for each in [*OUT_OF_RANGE, (1, -1)]),
+    *(("setQueueQuota", [Q, (2, ((2, rate(each)),))], 2) for each in (0, 10_001, -1)),
+    *(("getQueueInfo", [(1, each)], 2) for each in ("q", "/q", "shop/", "a/b/c", "shop/a:b")),
+    ("getQueueInfo", [(1, "shop/?")], 2),
+    ("getQueueInfo", [(1, "")], 5),
+    ("createQueue", [Q], 4),
+    *(
+        ("setQueueRedrivePolicy", [Q, (2, ((1, each), (2, 2)))], 2)
+        for each in ("other/d", "d", "", "shop/")
+    ),
+    *(("setPermission", [Q, (2, "partner"), (3, each)], 2) for each in (7, 9, 10, 11, -1)),
+    ("createTag", [Q, (2, "t"), (5, "a b"), (6, STRING)], 2),
+    ("createTag", [Q, (2, "t"), (5, "AND"), (6, STRING)], 2),
+    ("createTag", [Q, (2, "t"), (5, "a"), (6, ((1, "empty"),))], 2),
+    ("createTag", [Q, (2, "t"), (5, "a"), (6, ((1, "BINARY"), (3, "x")))], 2),
+    ("createTag", [Q, (2, "t"), (5, "a")], 2),
+    ("deleteTag", [Q, (2, "none")], 2),
+    ("receiveMessage", [Q, (3, 0), (6, "none")], 2),
+    ("sendMessage", [Q, (2, "")], 10),
+    ("sendMessage", [Q], 10),
+    ("sendMessage", [Q, (2, "x"), (3, 901)], 2),
+    ("sendMessage", [Q, (2, "x"), (4, 1)], 2),
+    ("sendMessage", [Q, (2, "x"), (7, 3)], 2),
+    ("sendMessage", [Q, (2, "x"), (7, 17)], 2),
+    ("sendMessage", [Q, (2, "x"), (5, {"a": ((1, "Number"), (2, "1"))})], 2),
+    ("sendMessage", [Q, (2, "x"), (5, {"a": ((1, "STRING"),)})], 2),
+    ("sendMessage", [Q, (2, "x"), (5, {"a": ((2, "x"),)})], 2),
+    ("sendMessageBatch", [Q, (2, [ENTRY, ((1, "2"), (2, ""))])], 10),
+    ("sendMessageBatch", [Q, (2, [ENTRY, ENTRY])], 2),
+    ("sendMessageBatch", [Q, (2, [((1, str(each)), (2, "x")) for each in range(17)])], 2),
+    ("sendMessageBatch", [Q, (2, [])], 2),
+    ("deleteMessageBatch", [Q, (2, [((1, f"handle-{each}"),) for each in range(101)])], 2),
+    ("deleteMessageBatch", [Q, (2, [((1, "handle"),)] * 2)], 2),
+]
+"""Methods, their arguments, of which a tuple is a struct, and the code."""
+
+
+def made(value: Any) -> Any:
+    """A value with structs in the place of tuples."""
+    match value:
+        case tuple():
+            return fields(*((number, made(each)) for number, each in value))
+        case list():
+            return [made(each) for each in value]
+        case dict():
+            return {name: made(each) for name, each in value.items()}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "code"), REJECTED, ids=lambda each: str(each).replace("'", "")[:60]
+)
+def test_what_is_not_possible_is_rejected_and_does_nothing(
+    world: World, key: Key, shop: Client, method: str, given: list[tuple[int, Any]], code: int
+) -> None:
+    emq = Emq(world, key)
+    emq.queue("createQueue", (1, "q"))
+
+    arguments = [(number, made(each)) for number, each in given]
+
+    assert emq.code(service_of(method), method, *arguments) == code
+    assert [each["name"] for each in shop.get("/queues").json["queues"]] == ["q"]
+    assert shop.get("/queues/q/receivers").json["receivers"] == []
+    assert in_queue(shop) == 0
 
 
 @pytest.mark.parametrize(
