@@ -97,10 +97,7 @@ def test_messages_that_are_refused(
     "attribute",
     [
         {"DataType": "", "StringValue": "a"},
-        {"DataType": "Text", "StringValue": "a"},
-        {"DataType": "String", "StringValue": ""},
         {"DataType": "Number", "StringValue": "two"},
-        {"DataType": "Binary", "StringValue": "a"},
         {"DataType": "String.Array", "StringValue": "a"},
         {"DataType": "String.Array", "StringValue": '[["a"]]'},
     ],

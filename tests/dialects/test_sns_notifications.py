@@ -104,14 +104,6 @@ def test_native_views_show_the_message(world: World, sns: Any, shop: Client, arn
         assert each["attributes"].keys() == SENT.keys()
 
 
-def test_a_subject_is_not_in_raw_delivery(world: World, sns: Any, sqs: Any, arn: str) -> None:
-    url = make_queue(sqs)
-    subscribe(sns, arn, RawMessageDelivery="true")
-    sns.publish(TopicArn=arn, Message="tea", Subject="s", MessageAttributes=SENT)
-    (message,) = receive(world, sqs, url)
-    assert (message["Body"], message["MessageAttributes"]) == ("tea", SENT)
-
-
 Move = Callable[[World, Client, Any, str], str]
 """Moves the message of `orders` on; returns the URL of the queue that it is in then."""
 

@@ -11,7 +11,6 @@ import pytest
 from botocore.auth import SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from botocore.exceptions import ClientError
 from msgspec.structs import replace
 from tests.dialects.conftest import REGION, URL, Key, call
 from tests.dialects.query import error, found
@@ -43,6 +42,7 @@ SENT: dict[str, Any] = {"QueueUrl": ORDERS, "MessageBody": "x"}
 CASES: list[tuple[str, dict[str, Any], tuple[int, str, str]]] = [
     ("SendMessage", {"QueueUrl": ORDERS}, MISSING),
     ("SendMessage", {"MessageBody": "x"}, MISSING),
+    ("SendMessage", {**SENT, "MessageBody": ""}, MISSING),
     ("SendMessage", {**SENT, "DelaySeconds": 901}, VALUE),
     ("SendMessage", {**SENT, "DelaySeconds": "soon"}, MALFORMED),
     ("SendMessage", {**SENT, "MessageBody": "\x01"}, CONTENTS),
@@ -50,6 +50,9 @@ CASES: list[tuple[str, dict[str, Any], tuple[int, str, str]]] = [
     ("SendMessage", {**SENT, "QueueUrl": f"{ORDERS}x"}, NO_QUEUE),
     ("SendMessage", {**SENT, "QueueUrl": "/"}, NO_ADDRESS),
     ("DeleteMessage", {"QueueUrl": ORDERS, "ReceiptHandle": "x"}, NO_HANDLE),
+    ("ReceiveMessage", {"QueueUrl": ORDERS, "MaxNumberOfMessages": 0}, VALUE),
+    ("ReceiveMessage", {"QueueUrl": ORDERS, "MaxNumberOfMessages": 11}, VALUE),
+    ("ReceiveMessage", {"QueueUrl": ORDERS, "WaitTimeSeconds": 21}, VALUE),
     ("Nothing", {}, NO_ACTION),
 ]
 
@@ -69,13 +72,6 @@ def test_errors_have_their_names_in_both_protocols(
     if kind.endswith("QueueDoesNotExist"):
         (text,) = found(form, "Error/Message")
         assert text == "The specified queue does not exist for this wsdl version."
-
-
-def test_a_batch_without_groups_is_an_invalid_one(sqs: Any) -> None:
-    entries = [{"Id": "1", "MessageBody": "x", "MessageDeduplicationId": "1"}]
-    with pytest.raises(ClientError, match="the parameter MessageGroupId") as refused:
-        sqs.send_message_batch(QueueUrl=f"{ORDERS}.fifo", Entries=entries)
-    assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
 
 
 def test_errors_of_keys_have_their_names(world: World, key: Key) -> None:

@@ -138,25 +138,6 @@ def test_a_standard_queue_has_none_of_their_attributes(sqs: Any) -> None:
         sqs.set_queue_attributes(QueueUrl=url, Attributes=FIFO)
 
 
-def test_messages_of_a_group_come_in_order_and_one_holds_the_others_back(
-    world: World, sqs: Any, url: str
-) -> None:
-    for number in range(3):
-        send(sqs, url, f"a{number}", "a")
-    send(sqs, url, "b0", "b")
-    (first,) = receive(sqs, url, 1)
-    others = receive(sqs, url, 10)
-    # Of the group of the first nothing more; of the other its message.
-    assert {each["Body"][0] for each in [first, *others]} == {"a", "b"}
-    assert receive(sqs, url) == []
-    delete(sqs, url, first, *others)
-    found = bodies([first, *others])
-    while some := receive(sqs, url, 1):
-        delete(sqs, url, *some)
-        found += bodies(some)
-    assert [each for each in found if each[0] == "a"] == ["a0", "a1", "a2"]
-
-
 def test_what_is_not_deleted_comes_again_before_what_follows(
     world: World, sqs: Any, url: str
 ) -> None:

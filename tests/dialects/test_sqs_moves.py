@@ -89,16 +89,6 @@ def test_a_task_keeps_to_its_rate_and_tells_what_it_had_to_move(world: World, sq
     assert "MaxNumberOfMessagesPerSecond" not in only_newest(sqs)
 
 
-def test_they_may_go_to_another_queue(world: World, sqs: Any, dead: str) -> None:
-    other = sqs.create_queue(QueueName="other")["QueueUrl"]
-    sqs.start_message_move_task(
-        SourceArn=arn("dead"), DestinationArn=arn("other"), MaxNumberOfMessagesPerSecond=50
-    )
-    world.settle()
-    assert only(sqs)["DestinationArn"] == arn("other")
-    assert len(receive_all(sqs, other)) == 3
-
-
 def test_a_task_whose_target_is_deleted_fails_and_is_still_listed(
     world: World, sqs: Any, dead: str
 ) -> None:
