@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import time
@@ -184,6 +185,31 @@ def run_command(stack: Service, tmp_path: Path) -> Run:
         )
 
     return run
+
+
+StartProcess = Callable[..., Any]
+
+
+@pytest.fixture
+def start_process(stack: Service) -> Iterator[StartProcess]:
+    """A Popen that tells by pipes: `start_process(COMMAND, "tail", name)`; killed at the end."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*command: object, **variables: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*map(str, command)],
+            env=os.environ | stack.environment | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 RunJson = Callable[..., Any]

@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import pytest
 from standardwebhooks import Webhook
-from tests.client.conftest import NewQueue, Refuse, Run, RunJson, Service
+from tests.client.conftest import NewQueue, Refuse, Run, RunJson, Service, StartProcess
 from tests.client.taking import unused
 from tests.forked import Forked
 from tests.stack import COMMAND, Start, environment
@@ -52,21 +52,12 @@ def test_messages_go_through_a_queue(run_command: Run, run_json: RunJson) -> Non
 
 @pytest.mark.alone
 def test_following_prints_what_comes_until_it_is_ended(
-    stack: Any, client: Client, new_queue: NewQueue
+    run_command: Run, start_process: StartProcess, new_queue: NewQueue
 ) -> None:
     name = new_queue()
-    process = subprocess.Popen(
-        [COMMAND, "receive", name, "--follow", "--delete"],
-        env=os.environ | stack.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
+    process = start_process(COMMAND, "receive", name, "--follow", "--delete")
     for body in ("first", "second"):
-        subprocess.run(
-            [COMMAND, "send", name, body], env=os.environ | stack.environment, check=True
-        )
+        assert run_command("send", name, body).returncode == 0
         assert process.stdout.readline().rstrip().endswith(f"  {body}")
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)

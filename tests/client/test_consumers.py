@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.conftest import NewQueue, Wait
+from tests.client.conftest import NewQueue, StartProcess, Wait
 from tests.client.taking import consuming, left
 
 from cirrusmq_client import (
@@ -319,18 +317,16 @@ def test_an_outage_does_not_end_a_consumer(
 
 @pytest.mark.alone
 def test_on_sigterm_running_handlers_end_and_what_was_not_started_is_given_back(
-    stack: Any, client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+    start_process: StartProcess,
+    client: Client,
+    producer: Producer,
+    new_queue: NewQueue,
+    wait_until: Wait,
 ) -> None:
     name = new_queue(visibility_timeout_seconds=600)
     producer.send_batch(name, map(str, range(20)))
     script = Path(__file__).with_name("slow_consumer.py")
-    process = subprocess.Popen(
-        [sys.executable, script, name],
-        env=os.environ | stack.environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
+    process = start_process(sys.executable, script, name)
     first = {process.stdout.readline().split()[1] for _ in range(2)}
     process.send_signal(signal.SIGTERM)
     began = time.monotonic()

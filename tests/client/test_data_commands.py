@@ -31,6 +31,12 @@ class Account:
     def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return self._run("data", *map(str, arguments), **self._variables)
 
+    def done(self, *arguments: str | Path) -> str:
+        """What a command prints that succeeds."""
+        run = self.run(*arguments)
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+
     def write(self, text: str) -> Path:
         path = self.folder / f"{uuid.uuid4().hex[:6]}.yaml"
         path.write_text(text)
@@ -49,25 +55,18 @@ def test_the_example_is_planned_applied_exported_and_removed(account: Account) -
         "9 to create, 0 to change, 0 to delete, 0 as the file says"
     )
     assert account.run("export").stdout == EMPTY
-    applied = account.run("import", "apply", EXAMPLE)
-    assert applied.returncode == 0, applied.stderr
-    assert applied.stdout.count("\ndone + ") == 9
-    again = account.run("import", "plan", EXAMPLE, "--exit-code", "--delete")
-    assert (again.returncode, again.stdout) == (
-        0,
-        "0 to create, 0 to change, 0 to delete, 9 as the file says\n",
-    )
+    assert account.done("import", "apply", EXAMPLE).count("\ndone + ") == 9
+    again = account.done("import", "plan", EXAMPLE, "--exit-code", "--delete")
+    assert again == "0 to create, 0 to change, 0 to delete, 9 as the file says\n"
     exported = account.folder / "exported.yaml"
-    assert account.run("export", exported).returncode == 0
+    account.done("export", exported)
     wanted = document.parse(EXAMPLE.read_text())
     assert document.parse(exported.read_text()).keys() == wanted.keys()
     for place, each in document.parse(exported.read_text()).items():
         assert each.attributes == wanted[place].attributes
-    emptied = account.run("import", "apply", account.write("version: 1\n"), "--delete")
-    assert emptied.returncode == 0, emptied.stderr
+    account.done("import", "apply", account.write("version: 1\n"), "--delete")
     assert account.run("export").stdout == EMPTY
-    restored = account.run("import", "apply", exported)
-    assert restored.returncode == 0, restored.stderr
+    account.done("import", "apply", exported)
     assert account.run("export").stdout == exported.read_text()
 
 
@@ -75,10 +74,7 @@ def test_a_file_of_another_system_is_read(account: Account) -> None:
     path = account.folder / "windows.yaml"
     path.write_bytes(b"\xef\xbb\xbfversion: 1\r\nqueues:\r\n  a: {}\r\n")
 
-    applied = account.run("import", "apply", path)
-
-    assert applied.returncode == 0, applied.stderr
-    assert "done + queue a" in applied.stdout
+    assert "done + queue a" in account.done("import", "apply", path)
 
 
 def test_a_wrong_file_is_told_line_by_line_and_nothing_is_written(account: Account) -> None:
@@ -125,7 +121,7 @@ def test_secrets_of_new_urls_go_to_a_file_of_their_owner_alone(account: Account)
     assert secrets.stat().st_mode & 0o777 == 0o600
     assert kept["secret"] not in applied.stdout + applied.stderr + account.run("export").stdout
     nowhere = account.folder / "none" / "secrets"
-    assert account.run("import", "apply", path, "--secrets", nowhere).returncode == 0
+    account.done("import", "apply", path, "--secrets", nowhere)
 
 
 def test_what_holds_messages_is_deleted_with_force(account: Account) -> None:
@@ -136,7 +132,7 @@ def test_what_holds_messages_is_deleted_with_force(account: Account) -> None:
     refused = account.run("import", "apply", empty, "--delete")
     assert refused.returncode == 1
     assert "! queue a: holds 1 message, and is not in the file\n" in refused.stdout
-    assert account.run("import", "apply", empty, "--delete", "--force").returncode == 0
+    account.done("import", "apply", empty, "--delete", "--force")
     assert account.run("export").stdout == EMPTY
 
 
@@ -148,22 +144,19 @@ def test_a_step_that_is_refused_ends_the_apply_and_the_next_one_goes_on(account:
     assert f"+ grant a/{account.name}: account: must be another account" in stopped.stderr
     assert "done: 2 of 3 steps (apply again: it goes on from there)" in stopped.stderr
     other = account.write(text.replace(account.name, "other"))
-    done = account.run("import", "apply", other)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "done + grant a/other")
+    assert account.done("import", "apply", other).splitlines()[-1] == "done + grant a/other"
 
 
 def test_a_plan_in_json_has_every_step(account: Account) -> None:
-    planned = account.run("import", "plan", EXAMPLE, "--json")
-    steps = json.loads(planned.stdout)["steps"]
+    steps = json.loads(account.done("import", "plan", EXAMPLE, "--json"))["steps"]
     assert {"action": "create", "kind": "queue", "name": "orders-dead"}.items() <= steps[1].items()
     assert [step["of"] for step in steps if step["kind"] == "subscription"] == ["sales"] * 3
 
 
 def test_an_apply_in_json_has_the_plan_and_then_what_is_done(account: Account) -> None:
     text = "version: 1\nqueues: {a: {}}\ntopics: {news: {}}\n"
-    done = account.run("import", "apply", account.write(text), "--json")
-    assert done.returncode == 0, done.stderr
-    plan, *steps = map(json.loads, done.stdout.splitlines())
+    done = account.done("import", "apply", account.write(text), "--json")
+    plan, *steps = map(json.loads, done.splitlines())
     assert [step["action"] for step in plan["steps"]] == ["create", "create"]
     assert steps == [
         {"done": {"action": "create", "kind": "queue", "name": "a"}},

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -15,8 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.client.conftest import NewQueue, StartProcess
 
-from cirrusmq_client import Client, Producer
+from cirrusmq_client import Producer
 
 GRACE_SECONDS = 4
 
@@ -78,29 +77,19 @@ def hole(stack: Any) -> Iterator[Hole]:
 
 @pytest.mark.alone
 def test_on_sigterm_a_consumer_that_gets_no_answer_ends_within_its_grace_time(
-    stack: Any, client: Client, producer: Producer, new_queue: Any, hole: Hole
+    start_process: StartProcess, producer: Producer, new_queue: NewQueue, hole: Hole
 ) -> None:
     """Handlers of 3 s run then, results and messages to give back wait for an answer."""
     name = new_queue(visibility_timeout_seconds=600)
     producer.send_batch(name, map(str, range(16)))
     script = Path(__file__).with_name("slow_consumer.py")
-    process = subprocess.Popen(
-        [sys.executable, script, name, str(GRACE_SECONDS)],
-        env=os.environ | stack.environment | {"CIRRUSMQ_URL": hole.url},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
+    process = start_process(sys.executable, script, name, GRACE_SECONDS, CIRRUSMQ_URL=hole.url)
     assert {process.stdout.readline().split()[0] for _ in range(2)} == {"started"}
     hole.swallow()
 
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    try:
-        process.communicate(timeout=60)
-    finally:
-        process.kill()
+    process.communicate(timeout=60)
 
     # Beside the grace time, the interpreter's own end on a busy machine.
     assert time.monotonic() - began < GRACE_SECONDS + 4

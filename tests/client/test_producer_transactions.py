@@ -60,6 +60,10 @@ class Shop:
 
         return work
 
+    def prepare(self, what: str, group: str = "default") -> str:
+        """A half message that a producer left, for a check after a second."""
+        return self.client.prepare(self.topic, [Message(what)], group=group, check_after_seconds=1)
+
     def orders(self) -> list[str]:
         with self.engine.connect() as connection:
             return sorted(connection.execute(text("SELECT what FROM orders")).scalars())
@@ -113,9 +117,9 @@ def test_neither_takes_place_where_the_work_fails(shop: Shop, transact: Any) -> 
 
 def test_a_check_decides_what_a_producer_left(shop: Shop, transact: Any) -> None:
     """It died behind its local transaction, or before it."""
-    there = shop.client.prepare(shop.topic, [Message("there")], check_after_seconds=1)
+    there = shop.prepare("there")
     shop.store.run(there, shop.write("there"))
-    lost = shop.client.prepare(shop.topic, [Message("lost")], check_after_seconds=1)
+    lost = shop.prepare("lost")
     time.sleep(1.1)
 
     assert transact.check() == 2
@@ -128,7 +132,7 @@ def test_a_check_decides_what_a_producer_left(shop: Shop, transact: Any) -> None
 def test_a_local_transaction_that_a_check_took_over_does_not_take_place(
     shop: Shop, transact: Any
 ) -> None:
-    handle = shop.client.prepare(shop.topic, [Message("late")], check_after_seconds=1)
+    handle = shop.prepare("late")
     time.sleep(1.1)
     assert transact.check() == 1
 
@@ -217,16 +221,14 @@ def test_a_local_transaction_that_is_too_late_is_a_conflict(shop: Shop) -> None:
 
 
 def test_while_it_is_open_checks_are_made(shop: Shop, wait_until: Wait) -> None:
-    handle = shop.client.prepare(shop.topic, [Message("left")], check_after_seconds=1)
+    handle = shop.prepare("left")
     shop.store.run(handle, shop.write("left"))
     with Producer(shop.client).transaction(shop.topic, check=shop.store, check_after_seconds=1):
         wait_until(lambda: shop.published() == ["left"])
 
 
 def test_groups_of_producers_do_not_check_each_other(shop: Shop) -> None:
-    handle = shop.client.prepare(
-        shop.topic, [Message("theirs")], group="theirs", check_after_seconds=1
-    )
+    handle = shop.prepare("theirs", group="theirs")
     time.sleep(1.1)
     mine = Producer(shop.client).transaction(shop.topic, check=shop.store, group="mine")
 

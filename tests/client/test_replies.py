@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.client.conftest import NewQueue, Service
+from tests.client.conftest import NewQueue, Service, Wait
+from tests.client.taking import left
 
 from cirrusmq_client import (
     AsyncClient,
@@ -111,7 +112,7 @@ def test_a_request_is_alone_in_its_call(client: Client, new_queue: NewQueue) -> 
 
 
 def test_what_asks_for_no_reply_has_none(
-    client: Client, new_queue: NewQueue, caplog: pytest.LogCaptureFixture
+    client: Client, new_queue: NewQueue, wait_until: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = new_queue(visibility_timeout_seconds=1)
     (sent,) = client.send(queue, [Message("plain")])
@@ -129,23 +130,22 @@ def test_what_asks_for_no_reply_has_none(
         handled.append(message.id)
         return double(message) if len(handled) == 1 else None
 
-    consumer = Consumer(queue, handle, client=client, wait_seconds=1)
-    with consumer:
-        while len(handled) < 2:
-            consumer._mode.stopping.wait(0.05)
+    with Consumer(queue, handle, client=client, wait_seconds=1):
+        wait_until(lambda: len(handled) == 2)
     assert "not settled: InvalidParameter" in caplog.text
 
 
-def test_a_message_with_another_reply_is_deleted(client: Client, new_queue: NewQueue) -> None:
+def test_a_message_with_another_reply_is_deleted(
+    client: Client, new_queue: NewQueue, wait_until: Wait
+) -> None:
     queue = new_queue(rewind_seconds=600)
     (sent,) = client.send(queue, [Message("x", reply_seconds=60)])
     (received,) = client.receive(queue, wait_seconds=5)
     client.reply(queue, received, "first")
     *_, ended = client.watch_operation(client.rewind_queue(queue, sent.sent_at))
     assert ended["done"] == 1
-    with Consumer(queue, double, client=client, wait_seconds=1) as consumer:
-        while any(client.show_queue(queue)["counts"].values()):
-            consumer._mode.stopping.wait(0.05)
+    with Consumer(queue, double, client=client, wait_seconds=1):
+        wait_until(lambda: left(client, queue) == 0)
     found = client.await_reply(queue, sent)
     assert found is not None
     assert found.text == "first"

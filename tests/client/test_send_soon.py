@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -15,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.awaited import Awaited, Loop
-from tests.client.conftest import NewQueue, Wait
+from tests.client.conftest import NewQueue, StartProcess, Wait
 from tests.client.taking import bodies, drain, left
 
 from cirrusmq_client import (
@@ -743,20 +741,14 @@ asyncio.run(main())
 @pytest.mark.parametrize("script", [SENDING, SENDING_ASYNC], ids=["blocking", "asyncio"])
 @pytest.mark.parametrize("end", ["signal", "end"])
 def test_a_process_that_is_ended_sends_what_waits(
-    stack: Any, client: Client, new_queue: NewQueue, end: str, script: str
+    start_process: StartProcess, client: Client, new_queue: NewQueue, end: str, script: str
 ) -> None:
     name = new_queue()
-    running = subprocess.Popen(
-        [sys.executable, "-c", script, name, end],
-        env=os.environ | stack.environment,
-        stdout=subprocess.PIPE,
-    )
-    assert running.stdout is not None
-    with running:
-        if end == "signal":
-            assert running.stdout.readline() == b"sent\n"
-            running.send_signal(signal.SIGTERM)
-        ended = running.wait(WAIT)
+    running = start_process(sys.executable, "-c", script, name, end)
+    if end == "signal":
+        assert running.stdout.readline() == "sent\n"
+        running.send_signal(signal.SIGTERM)
+    ended = running.wait(WAIT)
 
     assert ended == (-signal.SIGTERM if end == "signal" else 0)
     assert bodies(client, name) == [str(number) for number in range(10)]

@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
 import pytest
-from tests.client.conftest import NewQueue, Refuse
+from tests.client.conftest import NewQueue, Refuse, StartProcess
 from tests.stack import COMMAND
 
 from cirrusmq_client import Client, Message, Queue, Subscription
 from cirrusmq_local.commands import tailing
 from cirrusmq_local.commands.tailing import active, logged
-
-Tail = Callable[..., "subprocess.Popen[str]"]
-
-
-@pytest.fixture
-def tail(stack: Any) -> Iterator[Tail]:
-    running: list[subprocess.Popen[str]] = []
-
-    def start(*arguments: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [COMMAND, "tail", *arguments],
-            env=os.environ | stack.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        running.append(process)
-        return process
-
-    yield start
-    for process in running:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture
@@ -50,12 +24,11 @@ def since(client: Client) -> datetime:
 
 
 def test_a_queue_is_followed_and_nothing_is_taken_until_ctrl_c(
-    client: Client, new_queue: NewQueue, tail: Tail
+    client: Client, new_queue: NewQueue, start_process: StartProcess
 ) -> None:
     name = new_queue()
     (first,) = client.send(name, [Message("first")])
-    process = tail(name, "--since", first.sent_at)
-    assert process.stdout is not None
+    process = start_process(COMMAND, "tail", name, "--since", first.sent_at)
     assert process.stdout.readline() == f"{first.id}  {first.sent_at}  first\n"
     client.send(name, [Message("second")])
     assert process.stdout.readline().endswith("  second\n")
@@ -66,18 +39,16 @@ def test_a_queue_is_followed_and_nothing_is_taken_until_ctrl_c(
 
 
 def test_a_topic_is_followed_in_json_and_nobody_else_gets_less(
-    client: Client, group: Subscription, tail: Tail
+    client: Client, group: Subscription, start_process: StartProcess
 ) -> None:
     (sent,) = client.publish(group.topic, [Message("hello", tags=["new"])])
-    process = tail(group.topic, "--since", sent.sent_at, "--json")
-    assert process.stdout is not None
+    process = start_process(COMMAND, "tail", group.topic, "--since", sent.sent_at, "--json")
     shown = json.loads(process.stdout.readline())
     assert (shown["id"], shown["body"], shown["tags"]) == (sent.id, "hello", ["new"])
     (received,) = client.receive(group, wait_seconds=20)
     assert received.id == sent.id
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
-    assert process.returncode == 0
+    assert process.wait(30) == 0
 
 
 def test_what_is_neither_a_queue_nor_a_topic_is_one_line(refuse: Refuse) -> None:

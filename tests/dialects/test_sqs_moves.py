@@ -28,15 +28,9 @@ def dead(world: World, sqs: Any) -> str:
     return made
 
 
-def only(sqs: Any, name: str = "dead") -> dict[str, Any]:
-    (task,) = sqs.list_message_move_tasks(SourceArn=arn(name), MaxResults=10)["Results"]
-    found: dict[str, Any] = task
-    return found
-
-
-def only_newest(sqs: Any) -> dict[str, Any]:
-    """The newest task of the dead-letter queue."""
-    (task,) = sqs.list_message_move_tasks(SourceArn=arn("dead"), MaxResults=1)["Results"]
+def only(sqs: Any, most: int = 10) -> dict[str, Any]:
+    """The one task of the dead-letter queue, or the newest one."""
+    (task,) = sqs.list_message_move_tasks(SourceArn=arn("dead"), MaxResults=most)["Results"]
     found: dict[str, Any] = task
     return found
 
@@ -86,7 +80,7 @@ def test_a_task_keeps_to_its_rate_and_tells_what_it_had_to_move(world: World, sq
     assert done["ApproximateNumberOfMessagesMoved"] == 30
     assert done["MaxNumberOfMessagesPerSecond"] == 3
     sqs.start_message_move_task(SourceArn=arn("dead"))
-    assert "MaxNumberOfMessagesPerSecond" not in only_newest(sqs)
+    assert "MaxNumberOfMessagesPerSecond" not in only(sqs, most=1)
 
 
 def test_a_task_whose_target_is_deleted_fails_and_is_still_listed(

@@ -124,14 +124,17 @@ def test_a_policy_that_does_not_hold_here_is_refused_by_its_statement(
     assert sqs.list_queues()["QueueUrls"] == [url]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "allowAll",
-        "[]",
-        "{}",
-        '{"Statement": []}',
-        '{"Statement": [{}]}',
+def allow(permission: str, *sources: str) -> dict[str, str]:
+    """A RedriveAllowPolicy."""
+    given: dict[str, Any] = {"redrivePermission": permission}
+    if sources:
+        given["sourceQueueArns"] = [arn(each) for each in sources]
+    return {"RedriveAllowPolicy": json.dumps(given)}
+
+
+NO_POLICIES = {
+    "Policy": [
+        *("allowAll", "[]", "{}", '{"Statement": []}', '{"Statement": [{}]}'),
         json.dumps({"Statement": statement(), "Colour": "red"}),
         json.dumps({"Statement": statement(Colour="red")}),
         json.dumps({"Statement": statement(Effect="allowAll")}),
@@ -144,19 +147,27 @@ def test_a_policy_that_does_not_hold_here_is_refused_by_its_statement(
         json.dumps({"Statement": statement(Sid="x" * 8_192)}),
         '{"Statement": ' + "[" * 5_000 + "]" * 5_000 + "}",
     ],
+    "RedriveAllowPolicy": [
+        *("allowAll", "[]", "{}", '{"redrivePermission": "allow"}'),
+        '{"redrivePermission": "byQueue"}',
+        '{"redrivePermission": "byQueue", "sourceQueueArns": []}',
+        '{"redrivePermission": "byQueue", "sourceQueueArns": ["orders"]}',
+        '{"redrivePermission": "byQueue", "sourceQueueArns": "orders"}',
+        allow("denyAll", "orders")["RedriveAllowPolicy"],
+        allow("byQueue", *(f"q{number}" for number in range(11)))["RedriveAllowPolicy"],
+    ],
+}
+CODES = {"Policy": "InvalidAttributeValue", "RedriveAllowPolicy": "InvalidParameterValue"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [(name, text) for name, texts in NO_POLICIES.items() for text in texts]
 )
-def test_a_text_that_is_no_policy_is_refused(sqs: Any, url: str, text: str) -> None:
-    with pytest.raises(sqs.exceptions.InvalidAttributeValue, match="parameter Policy"):
-        sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": text})
-    assert "Policy" not in attributes(sqs, url)
-
-
-def allow(permission: str, *sources: str) -> dict[str, str]:
-    """A RedriveAllowPolicy."""
-    given: dict[str, Any] = {"redrivePermission": permission}
-    if sources:
-        given["sourceQueueArns"] = [arn(each) for each in sources]
-    return {"RedriveAllowPolicy": json.dumps(given)}
+def test_a_text_that_is_no_policy_is_refused(sqs: Any, url: str, name: str, text: str) -> None:
+    with pytest.raises(ClientError, match=f"parameter ({name}|sourceQueueArns)") as refused:
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={name: text})
+    assert refused.value.response["Error"]["Code"] == CODES[name]
+    assert name not in attributes(sqs, url)
 
 
 @pytest.mark.parametrize(
@@ -210,25 +221,3 @@ def test_a_source_from_before_the_policy_keeps_its_dead_letter_queue(sqs: Any, u
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": ""})
     with pytest.raises(ClientError, match="RedriveAllowPolicy"):
         sqs.set_queue_attributes(QueueUrl=url, Attributes=redrive_policy("dead"))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "allowAll",
-        "[]",
-        "{}",
-        '{"redrivePermission": "allow"}',
-        '{"redrivePermission": "byQueue"}',
-        '{"redrivePermission": "byQueue", "sourceQueueArns": []}',
-        '{"redrivePermission": "byQueue", "sourceQueueArns": ["orders"]}',
-        '{"redrivePermission": "byQueue", "sourceQueueArns": "orders"}',
-        allow("denyAll", "orders")["RedriveAllowPolicy"],
-        allow("byQueue", *(f"q{number}" for number in range(11)))["RedriveAllowPolicy"],
-    ],
-)
-def test_a_text_that_is_no_redrive_allow_policy_is_refused(sqs: Any, url: str, text: str) -> None:
-    with pytest.raises(ClientError) as refused:
-        sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedriveAllowPolicy": text})
-    assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
-    assert "RedriveAllowPolicy" not in attributes(sqs, url)
