@@ -291,48 +291,44 @@ def test_with_a_transaction_for_each_a_failure_is_one_messages_alone(engine: Eng
     assert effects(engine) == {"a": 1, "d": 1}
 
 
-def test_batches_that_share_messages_write_each_once(engine: Engine) -> None:
-    once = ExactlyOnce(SqlTransactions(engine), "shop")
+def at_once(one: Callable[[Any], object], other: Callable[[Any], object]) -> list[str]:
+    """The results of two calls with a handler, of which the other begins while one handles."""
     entered = threading.Event()
-    results: list[list[HandlerResult]] = []
+    results: list[object] = []
 
-    def slow(messages: list[Received], connection: Connection) -> None:
+    def slow(given: Any, connection: Connection) -> None:
         entered.set()
         time.sleep(0.3)
-        write_all(messages, connection)
+        write_all(given if isinstance(given, list) else [given], connection)
 
-    def second() -> None:
+    def call_other() -> None:
         entered.wait()
-        results.append(once.handle_together(some("d", "c", "b"), slow))
+        results.append(other(slow))
 
-    other = threading.Thread(target=second)
-    other.start()
-    results.append(once.handle_together(some("a", "b", "c"), slow))
-    other.join()
-    assert sorted(results, key=str) == [[None, Ack(), Ack()], [None] * 3]
+    thread = threading.Thread(target=call_other)
+    thread.start()
+    results.append(one(slow))
+    thread.join()
+    return sorted(map(str, results))
+
+
+def test_batches_that_share_messages_write_each_once(engine: Engine) -> None:
+    handle = ExactlyOnce(SqlTransactions(engine), "shop").handle_together
+    one, other = some("a", "b", "c"), some("d", "c", "b")
+
+    results = at_once(lambda slow: handle(one, slow), lambda slow: handle(other, slow))
+
+    assert results == ["[None, Ack(), Ack()]", "[None, None, None]"]
     assert effects(engine) == dict.fromkeys("abcd", 1)
 
 
 @pytest.mark.parametrize("engine", DATABASES, indirect=True)
 def test_two_at_once_write_once(engine: Engine) -> None:
-    once = ExactlyOnce(SqlTransactions(engine), "shop")
-    entered = threading.Event()
-    results: list[object] = []
+    handle = ExactlyOnce(SqlTransactions(engine), "shop").handle
 
-    def slow(message: Received, connection: Connection) -> None:
-        entered.set()
-        time.sleep(0.3)
-        write(message, connection)
+    results = at_once(*[lambda slow: handle(received(), slow)] * 2)
 
-    def second() -> None:
-        entered.wait()
-        results.append(once.handle(received(), slow))
-
-    other = threading.Thread(target=second)
-    other.start()
-    results.append(once.handle(received(), slow))
-    other.join()
-    assert sorted(map(str, results)) == ["Ack()", "None"]
+    assert results == ["Ack()", "None"]
     assert effects(engine) == {"order": 1}
 
 
