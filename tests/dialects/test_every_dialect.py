@@ -139,7 +139,7 @@ EXPIRED = {"cmq": "4100/10030", "aliyun": "408 TimeExpired", "emq": "13"}
 
 @pytest.fixture(params=DIALECTS)
 def name(request: pytest.FixtureRequest) -> str:
-    """That of a dialect."""
+    """The name of a dialect."""
     return str(request.param)
 
 

@@ -293,9 +293,9 @@ def test_a_dead_letter_queue_is_of_the_type_of_its_source(sqs: Any, url: str) ->
         (sqs.set_queue_attributes, {"QueueUrl": plain, "Attributes": to_fifo}),
         (sqs.create_queue, {"QueueName": "new", "Attributes": to_fifo}),
     ):
-        with pytest.raises(ClientError, match="must be same type of queue") as refused:
+        told = r"\(InvalidParameterValue\) .* must be same type of queue"
+        with pytest.raises(ClientError, match=told):
             call(**given)
-        assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
 
 
 def test_a_native_queue_of_the_name_is_found(world: World, sqs: Any, shop: Client) -> None:

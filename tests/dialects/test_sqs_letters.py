@@ -173,12 +173,11 @@ def test_a_message_is_hidden_for_12_hours_in_all(world: World, sqs: Any, url: st
     sqs.change_message_visibility(**hold, VisibilityTimeout=40_000)
     world.clock.pass_seconds(4_000)
     sqs.change_message_visibility(**hold, VisibilityTimeout=39_000)
-    with pytest.raises(ClientError, match="beyond the limit") as refused:
-        sqs.change_message_visibility(**hold, VisibilityTimeout=39_300)
-    assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
-    assert refused.value.response["Error"]["Message"].startswith(
-        "Value 39300 for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout"
+    told = (
+        "Value 39300 for parameter VisibilityTimeout is invalid. Reason: Total .*beyond the limit"
     )
+    with pytest.raises(ClientError, match=rf"\(InvalidParameterValue\) .*: {told}"):
+        sqs.change_message_visibility(**hold, VisibilityTimeout=39_300)
     entries = [
         {"Id": "fits", "ReceiptHandle": first["ReceiptHandle"], "VisibilityTimeout": 10},
         {"Id": "long", "ReceiptHandle": first["ReceiptHandle"], "VisibilityTimeout": 40_000},

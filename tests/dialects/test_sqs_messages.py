@@ -199,9 +199,8 @@ def test_attributes_over_the_bound_of_a_call_are_refused(sqs: Any) -> None:
     ]
     half = {"a": {"DataType": "String", "StringValue": "x" * 131_072}}
     whole = {**half, "b": {"DataType": "String", "StringValue": "x" * 131_071}}
-    with pytest.raises(ClientError, match="262,144 are the most") as refused:
+    with pytest.raises(ClientError, match=r"\(InvalidParameterValue\) .*262,144 are the most"):
         sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=whole)
-    assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
     entries = [{"Id": n, "MessageBody": "x", "MessageAttributes": half} for n in "12"]
     with pytest.raises(sqs.exceptions.BatchRequestTooLong):
         sqs.send_message_batch(QueueUrl=url, Entries=entries)
@@ -230,9 +229,8 @@ def test_characters_that_no_message_has_are_refused(sqs: Any, url: str, body: st
 def test_a_body_over_the_queues_limit_is_refused(sqs: Any, url: str) -> None:
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"MaximumMessageSize": "262144"})
     for body in ("a" * 262_145, "ü" * 131_073):
-        with pytest.raises(ClientError, match="must be shorter than 262144 bytes") as refused:
+        with pytest.raises(ClientError, match=r"\(InvalidParameterValue\) .* than 262144 bytes"):
             sqs.send_message(QueueUrl=url, MessageBody=body)
-        assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
     attribute = {"a": {"DataType": "String", "StringValue": "x"}}
     with pytest.raises(ClientError, match="must be shorter"):
         sqs.send_message(QueueUrl=url, MessageBody="a" * 262_144, MessageAttributes=attribute)

@@ -196,9 +196,8 @@ def test_a_dead_letter_queue_takes_dead_letters_of_the_queues_that_it_allows(
             sqs.set_queue_attributes(QueueUrl=url, Attributes=redrive_policy(name))
             assert shop.patch("/queues/orders", {"dead_letter": dead_letter}).status == 200
             continue
-        with pytest.raises(ClientError, match="RedriveAllowPolicy") as refused:
+        with pytest.raises(ClientError, match=r"\(InvalidParameterValue\) .*RedriveAllowPolicy"):
             sqs.set_queue_attributes(QueueUrl=url, Attributes=redrive_policy(name))
-        assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
         with pytest.raises(ClientError, match="RedriveAllowPolicy"):
             sqs.create_queue(QueueName="new", Attributes=redrive_policy(name))
         # The native calls hold to it as well.
