@@ -175,6 +175,20 @@ def test_no_query_makes_a_call_fail(stage: Stage, call: Call) -> None:
         check(stage.owner.get(path, name), name)
 
 
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_an_unknown_parameter_of_a_query_is_refused_and_nothing_done(
+    stage: Stage, call: Call
+) -> None:
+    before = stage.everything()
+    path = call.path(names_for(stage, call))
+
+    reply = stage.owner.call(call.method, path, stage.body(call), "force=true")
+
+    assert (reply.status, reply.code) == (400, "InvalidParameter"), reply.text
+    assert reply.json["parameter"] == "force"
+    assert stage.everything() == before
+
+
 @pytest.mark.parametrize("path", sorted(DOCUMENT["paths"]))
 def test_a_method_that_a_route_lacks_is_not_allowed_and_told_which_are(
     stage: Stage, path: str

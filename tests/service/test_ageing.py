@@ -179,16 +179,6 @@ class TestOrder:
 
 
 class TestContract:
-    @pytest.mark.parametrize("seconds", [9, 43_201, "60", 60.5])
-    def test_it_is_10_to_43_200_seconds(self, queue: TestQueue, seconds: Any) -> None:
-        reply = queue.patch(ageing_seconds=seconds)
-        assert (reply.status, reply.json["parameter"]) == (400, "ageing_seconds")
-
-    @pytest.mark.parametrize("kind", [{}, {"ordered": True}, {"fair": True}])
-    def test_other_queues_have_none(self, make_queue: MakeQueue, kind: dict[str, Any]) -> None:
-        reply = make_queue("plain", **kind).patch(ageing_seconds=60)
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "ageing_seconds")
-
     def test_it_is_changed_and_taken_away(self, queue: TestQueue) -> None:
         assert queue.show()["ageing_seconds"] == 60
         assert queue.patch(ageing_seconds=10).json["ageing_seconds"] == 10

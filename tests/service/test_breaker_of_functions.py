@@ -403,18 +403,6 @@ def test_the_sweep_counts_those_that_are_open(
     assert sweep(world.core, 60_000).open_breakers == 0
 
 
-def test_bad_values_are_refused(make_queue: MakeQueue, topic: TestTopic) -> None:
-    queue = make_queue()
-    for share in (0.05, 1.1, "half"):
-        reply = queue.patch(invoke=INVOKE | {"breaker": {"share": share}})
-        assert (reply.status, reply.json["parameter"]) == (400, "invoke.breaker.share")
-        assert "0.1 to 1" in reply.json["detail"]
-    assert queue.patch(invoke=INVOKE | {"breaker": {"rate": 1}}).status == 400
-    reply = topic.try_subscribe("group", protocol="pull", breaker={})
-    assert (reply.status, reply.json["parameter"]) == (400, "breaker")
-    assert "invoke.breaker" in reply.json["detail"]
-
-
 def test_it_costs_a_write_a_second_and_nothing_without_it(
     world: World, make_queue: MakeQueue, function: Function
 ) -> None:

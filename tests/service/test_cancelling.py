@@ -298,33 +298,6 @@ class TestBounds:
 
 
 class TestRefusals:
-    def test_an_ordered_queue_refuses(self, make_queue: MakeQueue) -> None:
-        queue = make_queue("orders", ordered=True)
-        (sent,) = queue.send("x", group="g")
-        for reply in (cancel(queue, sent["id"]), reschedule(queue, sent["id"], delay_seconds=1)):
-            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "queue")
-            assert "ordered" in reply.json["detail"]
-
-    def test_parameters_are_checked(self, make_queue: MakeQueue) -> None:
-        queue = make_queue("orders")
-        (sent,) = queue.send("x")
-        for due, parameter in (
-            ({}, "delay_seconds"),
-            ({"delay_seconds": 1, "deliver_at": 1}, "delay_seconds"),
-            ({"delay_seconds": -1}, "delay_seconds"),
-            ({"delay_seconds": 1_296_001}, "delay_seconds"),
-            ({"delay_seconds": 0.5}, "delay_seconds"),
-            ({"delay_seconds": None}, "delay_seconds"),
-            ({"deliver_at": "soon"}, "deliver_at"),
-            ({"deliver_at": -1}, "deliver_at"),
-            ({"body": "y"}, "body"),
-        ):
-            reply = reschedule(queue, sent["id"], **due)
-            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", parameter)
-        assert cancel(queue, sent["id"], "group=g").json["parameter"] == "group"
-        for wrong in ("x", "Msg-", "Msg-" + "Z" * 27):
-            assert cancel(queue, wrong).code == "MessageNotFound"
-
     def test_another_account_needs_a_grant_to_send(
         self, make_queue: MakeQueue, alice: Client, bob: Client
     ) -> None:

@@ -72,16 +72,6 @@ class TestAGroup:
         assert bodies(queue.receive(group="none")) == []
         assert bodies(queue.receive(group="c")) == ["c0", "c1", "c2"]
 
-    def test_a_plain_queue_has_no_groups(self, queue: TestQueue) -> None:
-        reply = ask(queue, group="a")
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert reply.json["detail"] == "group: is allowed only in an ordered or a fair queue"
-
-    @pytest.mark.parametrize("group", ["", "x" * 129, 7])
-    def test_its_name_is_that_of_a_send(self, make_queue: MakeQueue, group: Any) -> None:
-        queue = make_queue(ordered=True)
-        assert ask(queue, group=group).code in ("InvalidParameter", "MalformedRequest")
-
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("others", [0, 300])
     def test_a_look_costs_half_a_unit_whatever_else_waits(
@@ -299,26 +289,6 @@ class TestAnAttribute:
         answer = where(queue, 1, delete=[held["receipt"]])
         assert answer["deleted"] == [held["receipt"]]
         assert len(answer["messages"]) == 1
-
-    @pytest.mark.parametrize(
-        ("fields", "parameter"),
-        [
-            ({"wait_seconds": 1}, "wait_seconds"),
-            ({"attempt": "01M7XTY8B8576QK31XPZWGYFVZ"}, "attempt"),
-            ({"after": "x"}, "after"),
-        ],
-    )
-    def test_what_does_not_go_with_it_is_refused(
-        self, queue: TestQueue, fields: dict[str, Any], parameter: str
-    ) -> None:
-        reply = ask(queue, where=RED, **fields)
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert reply.json["parameter"] == parameter
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_queues_with_groups_refuse_it(self, make_queue: MakeQueue, kind: str) -> None:
-        reply = ask(make_queue(**KINDS[kind]), where=RED)
-        assert (reply.status, reply.json["parameter"]) == (400, "where")
 
     def test_a_key_is_good_for_its_own_question_alone(
         self, make_queue: MakeQueue, queue: TestQueue

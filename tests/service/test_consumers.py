@@ -251,22 +251,6 @@ class TestPages:
         assert [each["access_key_id"] for each in reply.json["consumers"]] == [key_id(alice)]
         assert "cursor" not in reply.json
 
-    @pytest.mark.parametrize(
-        ("query", "parameter"),
-        [
-            ("limit=0", "limit"),
-            ("limit=1001", "limit"),
-            ("cursor=x", "cursor"),
-            ("since=now", "since"),
-        ],
-    )
-    def test_a_wrong_query_is_named(
-        self, alice: Client, make_queue: MakeQueue, query: str, parameter: str
-    ) -> None:
-        reply = alice.get(f"{make_queue().path}/consumers", query)
-
-        assert (reply.status, reply.json["parameter"]) == (400, parameter)
-
     def test_a_cursor_is_of_its_source_alone(
         self, world: World, alice: Client, make_queue: MakeQueue
     ) -> None:
@@ -278,20 +262,3 @@ class TestPages:
         reply = alice.get(f"{other.path}/consumers", f"cursor={cursor}")
 
         assert (reply.status, reply.json["parameter"]) == (400, "cursor")
-
-
-class TestRefusals:
-    def test_what_is_not_there_is_told(
-        self, alice: Client, make_queue: MakeQueue, topic: TestTopic
-    ) -> None:
-        queue = make_queue()
-        topic.subscribe("hook", protocol="http")
-
-        assert alice.get("/queues/none/consumers").code == "QueueNotFound"
-        assert alice.get(f"{queue.path}/consumers", "receiver=x").code == "ReceiverNotFound"
-        path = f"{topic.path}/subscriptions"
-        assert alice.get(f"{path}/none/consumers").code == "SubscriptionNotFound"
-        refused = alice.get(f"{path}/hook/consumers")
-        assert (refused.code, refused.json["parameter"]) == ("InvalidParameter", "subscription")
-        refused = alice.get(f"{path}/hook/consumers", "receiver=x")
-        assert refused.json["parameter"] == "receiver"

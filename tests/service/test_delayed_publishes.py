@@ -24,12 +24,6 @@ def refusal(topic: TestTopic, **fields: Any) -> tuple[str | None, Any, Any]:
 
 
 class TestContract:
-    @pytest.mark.parametrize("seconds", [-1, DAY, 1.5, "5", None])
-    def test_a_delay_is_below_the_life_of_a_topic(self, topic: TestTopic, seconds: Any) -> None:
-        code, parameter, detail = refusal(topic, delay_seconds=seconds)
-        assert (code, parameter) == ("InvalidParameter", "messages[0].delay_seconds")
-        assert "an integer from 0 to 86,399 seconds" in detail
-
     def test_a_time_is_within_a_day_and_one_that_is_over_is_at_once(
         self, world: World, topic: TestTopic
     ) -> None:
@@ -76,13 +70,6 @@ class TestContract:
         assert reply.json["messages"][0]["error"]["parameter"] == "messages[0].delay_seconds"
         topic.client.world.settle()
         assert [each["body"] for each in group.receive()] == ["now"]
-
-    def test_a_half_message_has_none(self, topic: TestTopic) -> None:
-        reply = topic.try_publish([{"body": "x", "delay_seconds": 5}], transaction={})
-        assert (reply.code, reply.json["parameter"]) == (
-            "InvalidParameter",
-            "messages[0].delay_seconds",
-        )
 
 
 class TestOnTime:

@@ -15,7 +15,7 @@ from tests.service.test_receiving import attempt
 from tests.service.topics import TestTopic
 
 from cirrusmq.sending.making import group_prefix
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing import World
 
 GROUPS = [f"tenant {number}" for number in range(8)]
 
@@ -195,19 +195,9 @@ class TestCosts:
 
 
 class TestAttributes:
-    def test_it_is_shown_and_fixed(self, queue: TestQueue) -> None:
+    def test_it_is_shown_and_may_be_given_as_it_is(self, queue: TestQueue) -> None:
         assert queue.show()["fair"] is True
-        reply = queue.patch(fair=False)
-        assert reply.code == "InvalidParameter"
-        assert reply.json["parameter"] == "fair"
         assert queue.patch(fair=True).status == 200
-
-    def test_an_ordered_queue_is_not_fair(self, alice: Client) -> None:
-        reply = alice.put("/queues/orders", {"fair": True, "ordered": True})
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "fair")
-
-    def test_a_plain_queue_cannot_become_fair(self, make_queue: MakeQueue) -> None:
-        assert make_queue("plain").patch(fair=True).code == "InvalidParameter"
 
 
 class TestInFlight:
@@ -265,11 +255,6 @@ class TestInFlight:
         fill(queue, "one", 16)
         world.settle()
         assert len(queue.receive()) == len(queue.receive(receiver="audit")) == 2
-
-    @pytest.mark.parametrize(("limit", "fair"), [(0, True), (257, True), (8, False)])
-    def test_what_it_may_not_be_is_refused(self, alice: Client, limit: int, fair: bool) -> None:
-        reply = alice.put("/queues/orders", {"fair": fair, "max_in_flight": limit})
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "max_in_flight")
 
     @pytest.mark.parametrize("held", [5, 256])
     def test_a_group_at_its_limit_costs_what_reading_it_does(

@@ -45,10 +45,7 @@ def publish(topic: TestTopic, count: int) -> list[str]:
 
 
 class TestContract:
-    def test_it_is_of_urls_alone_and_is_shown_changed_and_removed(
-        self, alice: Client, topic: TestTopic
-    ) -> None:
-        alice.put("/queues/inbox")
+    def test_it_is_of_urls_alone_and_is_shown_changed_and_removed(self, topic: TestTopic) -> None:
         plain, web = topic.subscribe("plain", "http"), topic.subscribe("web", "http", rate=1_000)
         assert plain.show()["rate"] is None
         assert web.show()["rate"] == 1_000
@@ -56,15 +53,7 @@ class TestContract:
         assert topic.try_subscribe("web", **same).status == 200
         assert topic.try_subscribe("web", rate=5, **same).code == "AlreadyExists"
         assert web.patch(rate=1).json["rate"] == 1
-        for wrong in (0, 1_001, 1.5, "16", True):
-            reply = web.patch(rate=wrong)
-            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "rate")
-            assert "1 to 1,000 messages a second" in reply.json["detail"]
-        assert web.show()["rate"] == 1
         assert web.patch(rate=None).json["rate"] is None
-        for given in ({"protocol": "pull"}, {"protocol": "queue", "endpoint": "inbox"}):
-            reply = topic.try_subscribe("other", rate=16, **given)
-            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "rate")
         assert "rate" not in topic.subscribe("pull").show()
 
 

@@ -300,14 +300,3 @@ def test_it_is_no_message_that_nobody_has_received(
     assert queue.counts() == {"inactive": 1}
     reply = alice.delete(f"{queue.path}/messages/{sent['id']}")
     assert reply.status in (404, 409)
-
-
-def test_a_word_for_a_boolean_is_refused(queue: TestQueue) -> None:
-    queue.send("a")
-    receipts = [queue.receive()[0]["receipt"]]
-    reply = queue.client.post(
-        f"{queue.path}/messages/give-back", {"receipts": receipts, "tried": "no"}
-    )
-    assert (reply.status, reply.code) == (400, "InvalidParameter")
-    assert reply.json["parameter"] == "tried"
-    assert "a boolean" in reply.json["detail"]

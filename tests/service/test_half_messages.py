@@ -431,30 +431,6 @@ class TestAccounts:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        ("transaction", "parameter"),
-        [
-            ({"check_after_seconds": 0}, "transaction.check_after_seconds"),
-            ({"check_after_seconds": 3_601}, "transaction.check_after_seconds"),
-            ({"max_checks": 0}, "transaction.max_checks"),
-            ({"max_checks": 101}, "transaction.max_checks"),
-            ({"group": "1x"}, "transaction.group"),
-            ({"more": 1}, "transaction.more"),
-        ],
-    )
-    def test_terms_have_ranges(
-        self, topic: TestTopic, transaction: dict[str, Any], parameter: str
-    ) -> None:
-        reply = topic.try_publish([{"body": "a"}], transaction=transaction)
-
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert reply.json["parameter"] == parameter
-
-    def test_it_is_one_decision(self, topic: TestTopic) -> None:
-        reply = topic.try_publish([{"body": "a"}], transaction={}, atomic=False)
-
-        assert (reply.status, reply.json["parameter"]) == (400, "atomic")
-
     def test_messages_are_checked_when_they_are_prepared(self, world: World, alice: Client) -> None:
         topic = TestTopic(alice, max_message_bytes=1_024)
         before = world.items()
@@ -476,12 +452,6 @@ class TestRefusals:
             assert producers.decide(verb, handle[:-1] + "!").code == "InvalidParameter"
             reply = alice.post(f"/topics/none/half/{verb}", {"handle": handle})
             assert reply.code == "TopicNotFound"
-
-    @pytest.mark.parametrize("fields", [{"max": 17}, {"visibility_timeout_seconds": 0}])
-    def test_a_receive_has_ranges(self, topic: TestTopic, fields: dict[str, Any]) -> None:
-        reply = topic.client.post(f"{topic.path}/half/receive", fields)
-
-        assert (reply.status, reply.json["parameter"]) == (400, next(iter(fields)))
 
 
 class TestFailing:

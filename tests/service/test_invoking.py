@@ -23,7 +23,7 @@ from cirrusmq.receiving import rounds
 from cirrusmq.receiving.rounds import Nothing, SourceLook
 from cirrusmq.runtime.core import Called
 from cirrusmq_local.stack.recovery import release_slots
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing import World
 
 if TYPE_CHECKING:
     from tests.service.conftest import MakeQueue
@@ -120,43 +120,11 @@ class TestAttribute:
         assert ordinary.put("/queues/other", {"invoke": INVOKE}).status == 201
         assert ordinary.put("/queues/third", {"invoke": {"function": "unknown"}}).status == 400
 
-    def test_a_function_that_is_not_listed_is_refused_with_those_that_are(
-        self, alice: Client
-    ) -> None:
-        reply = alice.put("/queues/orders", {"invoke": {"function": "someone-elses"}})
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert reply.json["parameter"] == "invoke.function"
-        assert "must be one of handler" in reply.json["detail"]
-
-    @pytest.mark.parametrize(
-        ("member", "value"),
-        [
-            ("max_concurrency", 0),
-            ("max_concurrency", 1_001),
-            ("batch", 0),
-            ("batch", 17),
-            ("timeout_seconds", 0),
-            ("timeout_seconds", 841),
-            ("function", ""),
-            ("retries", 1),
-        ],
-    )
-    def test_what_is_out_of_range_is_refused_by_name(
-        self, alice: Client, member: str, value: object
-    ) -> None:
-        reply = alice.put("/queues/orders", {"invoke": INVOKE | {member: value}})
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert member in reply.json["detail"]
-
     def test_of_subscriptions_groups_that_share_have_it(self, topic: TestTopic) -> None:
         group = topic.subscribe("group", invoke=INVOKE)
         assert group.show()["invoke"] == FULL
         assert group.patch(invoke=None).json["invoke"] is None
         assert group.patch(invoke=INVOKE).json["invoke"] == FULL
-        for fields in ({"protocol": "http"}, {"protocol": "pull", "mode": "broadcasting"}):
-            asked = {"endpoint": "http://127.0.0.1:9/"} if fields["protocol"] == "http" else {}
-            reply = topic.try_subscribe("other", **fields, **asked, invoke=INVOKE)
-            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "invoke")
 
 
 class TestDelivery:

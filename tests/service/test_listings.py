@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import random
-
 import pytest
 
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing import Client
 
 
 def names(client: Client, query: str = "") -> list[str]:
@@ -68,13 +65,9 @@ def test_pages_of_a_prefix_are_full(queues: Client) -> None:
     assert [len(page) for page in pages(queues, "prefix=Ab&limit=2")] == [2, 2]
 
 
-def test_a_limit_is_1_to_1000(queues: Client) -> None:
+def test_a_limit_goes_from_1_to_1000(queues: Client) -> None:
     assert len(names(queues, "limit=1")) == 1
     assert len(names(queues, "limit=1000")) == 5
-    for limit in ("0", "1001", "-1", "1.5", "x", "", "1e2", "99999999999999999999", "%C2%B2"):
-        reply = queues.get("/queues", f"limit={limit}")
-        assert (reply.status, reply.code) == (400, "InvalidParameter"), limit
-        assert reply.json["parameter"] == "limit"
 
 
 def test_a_page_has_100_entries_unless_it_says_otherwise(alice: Client) -> None:
@@ -82,37 +75,6 @@ def test_a_page_has_100_entries_unless_it_says_otherwise(alice: Client) -> None:
         alice.put(f"/queues/q{number}")
 
     assert [len(page) for page in pages(alice, "prefix=")] == [100, 1]
-
-
-def test_an_unknown_parameter_is_refused(alice: Client) -> None:
-    reply = alice.get("/queues", "prefx=a")
-
-    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "prefx")
-
-
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("GET", "/queues/beta"),
-        ("PUT", "/queues/beta"),
-        ("DELETE", "/queues/beta"),
-        ("POST", "/queues/beta/purge"),
-        ("POST", "/queues/beta/messages/receive"),
-        ("GET", "/queues/beta/receivers"),
-        ("GET", "/grants"),
-        ("GET", "/health"),
-    ],
-)
-def test_a_call_with_an_unknown_parameter_does_nothing(
-    queues: Client, method: str, path: str
-) -> None:
-    before = queues.world.items("directory")
-
-    reply = queues.call(method, path, query="force=true")
-
-    assert (reply.status, reply.code) == (400, "InvalidParameter")
-    assert reply.json["parameter"] == "force"
-    assert queues.world.items("directory") == before
 
 
 @pytest.fixture
@@ -154,45 +116,9 @@ def test_every_listing_has_pages(
 
     assert [name for names in found for name in names] == expected
     assert [len(names) for names in found[:-1]] == [limit] * (len(found) - 1)
-    reply = client.get(path, "limit=0")
-    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "limit")
 
 
 def test_a_cursor_is_opaque_and_url_safe(queues: Client) -> None:
     cursor = queues.get("/queues", "limit=1").json["cursor"]
 
     assert set(cursor) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-
-
-def test_a_cursor_works_for_its_own_listing_alone(queues: Client, bob: Client) -> None:
-    cursor = queues.get("/queues", "limit=1").json["cursor"]
-
-    for client, path, query in (
-        (queues, "/queues", "prefix=a&"),
-        (bob, "/queues", ""),
-        (queues, "/keys", ""),
-    ):
-        reply = client.get(path, f"{query}cursor={cursor}")
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "cursor")
-
-
-def test_a_thousand_tampered_cursors_are_refused(world: World, queues: Client) -> None:
-    cursor = queues.get("/queues", "limit=2").json["cursor"]
-    chance = random.Random(7)
-    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=%7E"
-    before = world.items("directory")
-
-    for _ in range(1000):
-        place = chance.randrange(len(cursor))
-        forged = {
-            0: cursor[:place],
-            1: cursor[:place] + chance.choice(alphabet) + cursor[place + 1 :],
-            2: cursor + chance.choice(alphabet),
-            3: base64.urlsafe_b64encode(chance.randbytes(chance.randrange(1, 40))).decode(),
-        }[chance.randrange(4)]
-        if forged == cursor:
-            continue
-        reply = queues.get("/queues", f"cursor={forged}")
-        assert (reply.status, reply.code) == (400, "InvalidParameter"), forged
-        assert reply.json["parameter"] == "cursor"
-    assert world.items("directory") == before

@@ -145,29 +145,6 @@ def test_a_long_backlog_of_a_held_group_does_not_hide_the_others(
     assert world.engine.capacity()["read_units"] - before < 15
 
 
-def test_every_message_names_a_group(world: World, ordered: TestQueue) -> None:
-    reply = ordered.try_send([{"body": "a", "group": "g"}, {"body": "b"}])
-
-    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "messages[1].group")
-    assert world.items() == []
-
-
-@pytest.mark.parametrize("seconds", [0, 10])
-def test_a_messages_own_delay_is_refused(ordered: TestQueue, seconds: int) -> None:
-    reply = ordered.try_send([{"body": "a", "group": "g", "delay_seconds": seconds}])
-
-    assert (reply.code, reply.json["parameter"]) == (
-        "InvalidParameter",
-        "messages[0].delay_seconds",
-    )
-
-
-def test_an_attempt_of_a_send_is_refused(ordered: TestQueue) -> None:
-    reply = ordered.try_send([{"body": "a", "group": "g"}], attempt="01M7Q5CQG0ZEBRGNGQ2BMEA8BA")
-
-    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "attempt")
-
-
 def test_a_deduplication_id_keeps_order_and_number(ordered: TestQueue) -> None:
     for body in "1213":
         ordered.send(body, group="g", deduplication_id=body)

@@ -166,19 +166,14 @@ def test_a_groups_messages_are_shown_page_by_page(topic: TestTopic) -> None:
     assert sorted(found, key=int) == [str(number) for number in range(20)]
 
 
-def test_a_cursor_is_of_its_queue_alone_and_a_filter_is_checked(make_queue: MakeQueue) -> None:
+def test_a_cursor_is_of_its_queue_alone(make_queue: MakeQueue) -> None:
     queue, other = make_queue("orders"), make_queue("other")
     queue.client.send("orders", "x", "y")
     path = f"{queue.path}/messages/peek"
     cursor = queue.client.post(path, {"max": 1}).json["cursor"]
-    for body, parameter in (
-        ({"cursor": "x"}, "cursor"),
-        ({"cursor": cursor[:-1] + ("A" if cursor[-1] != "A" else "B")}, "cursor"),
-        ({"dead_letter": {"reason": ""}}, "dead_letter.reason"),
-        ({"dead_letter": {"older_than_seconds": -1}}, "dead_letter.older_than_seconds"),
-        ({"dead_letter": {"other": "x"}}, "dead_letter.other"),
+    forged = cursor[:-1] + ("A" if cursor[-1] != "A" else "B")
+    for reply in (
+        queue.client.post(path, {"cursor": forged}),
+        queue.client.post(f"{other.path}/messages/peek", {"cursor": cursor}),
     ):
-        reply = queue.client.post(path, body)
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", parameter)
-    reply = queue.client.post(f"{other.path}/messages/peek", {"cursor": cursor})
-    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "cursor")
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "cursor")

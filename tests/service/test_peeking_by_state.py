@@ -90,10 +90,3 @@ def test_what_is_over_is_in_no_state(world: World) -> None:
     client.post("/queues/orders/messages/delete", {"receipts": [held["receipt"]]})
     world.clock.pass_seconds(61)
     assert [peeked(client, "/queues/orders", state) for state in STATES] == [[], [], []]
-
-
-def test_another_word_is_refused(world: World) -> None:
-    client = world.client("shop")
-    client.put("/queues/orders")
-    answer = client.post("/queues/orders/messages/peek", {"state": "lost"})
-    assert (answer.code, answer.json["parameter"]) == ("InvalidParameter", "state")

@@ -97,22 +97,6 @@ class TestOrder:
 
 
 class TestContract:
-    @pytest.mark.parametrize(
-        ("attributes", "parameter"),
-        [
-            ({"priorities": 1}, "priorities"),
-            ({"priorities": 33}, "priorities"),
-            ({"priorities": 4, "fair": True}, "priorities"),
-            ({"priorities": 4, "ordered": True}, "priorities"),
-            ({"priorities": 4, "partitions": 17}, "partitions"),
-        ],
-    )
-    def test_what_no_queue_can_have_is_refused(
-        self, queue: TestQueue, attributes: dict[str, Any], parameter: str
-    ) -> None:
-        reply = queue.client.put("/queues/other", attributes)
-        assert (reply.status, reply.json["parameter"]) == (400, parameter)
-
     def test_they_are_fixed(self, make_queue: MakeQueue, queue: TestQueue) -> None:
         shown = queue.show()
         assert (shown["priorities"], shown["partitions"]) == (16, 1)
@@ -123,21 +107,6 @@ class TestContract:
         plain = make_queue("plain")
         assert plain.show()["priorities"] is None
         assert plain.patch(priorities=8).json["parameter"] == "priorities"
-
-    @pytest.mark.parametrize("priority", [0, 17, 33, "5", 1.5])
-    def test_a_priority_is_within_the_queues(self, queue: TestQueue, priority: Any) -> None:
-        reply = queue.try_send([{"body": "x", "priority": priority}])
-        assert reply.status == 400
-        assert "messages[0].priority" in reply.json["detail"]
-
-    def test_a_plain_queue_takes_none(self, make_queue: MakeQueue) -> None:
-        reply = make_queue("plain").try_send([{"body": "x", "priority": 1}])
-        assert (reply.status, reply.json["parameter"]) == (400, "messages[0].priority")
-
-    def test_groups_and_attributes_are_not_chosen_by(self, queue: TestQueue) -> None:
-        for given in ({"group": "a"}, {"where": {"name": "a", "value": "b"}}):
-            reply = queue.client.post(f"{queue.path}/messages/receive", given)
-            assert (reply.status, reply.json["parameter"]) == (400, next(iter(given)))
 
     def test_counts_are_by_priority(self, queue: TestQueue) -> None:
         send(queue, 16, 3, 3, None)

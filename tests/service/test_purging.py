@@ -71,13 +71,6 @@ def test_it_is_an_operation_with_progress(full: TestQueue) -> None:
     assert operation["done"] >= 12
 
 
-def test_an_empty_body_is_all_it_takes(queue: TestQueue) -> None:
-    assert queue.client.post(f"{queue.path}/purge").status == 202
-    assert queue.client.post(f"{queue.path}/purge", {}).status == 202
-    reply = queue.client.post(f"{queue.path}/purge", {"all": True})
-    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "all")
-
-
 def test_it_goes_on_where_it_ran_out_of_time(world: World, full: TestQueue) -> None:
     full.start("purge")
 

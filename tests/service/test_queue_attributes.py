@@ -134,11 +134,6 @@ def test_a_patch_changes_what_it_names_and_answers_all_attributes(
     assert shown | {"counts": None} == reply.json | {"counts": None}
 
 
-def test_a_patch_of_an_unknown_queue_creates_nothing(alice: Client) -> None:
-    assert alice.patch("/queues/orders", {"delay_seconds": 5}).code == "QueueNotFound"
-    assert alice.get("/queues").json == {"queues": []}
-
-
 def test_null_unsets_dead_letter_retry_and_description(make_queue: MakeQueue) -> None:
     make_queue("dead")
     queue = make_queue(
@@ -152,17 +147,6 @@ def test_null_unsets_dead_letter_retry_and_description(make_queue: MakeQueue) ->
 
     assert reply.status == 200
     assert [reply.json[name] for name in ("dead_letter", "retry", "description")] == [None] * 3
-
-
-@pytest.mark.parametrize("member", ["max_receives", "max_age_seconds"])
-def test_null_is_refused_inside_dead_letter(make_queue: MakeQueue, member: str) -> None:
-    make_queue("dead")
-    queue = make_queue("orders")
-    dead_letter = {"queue": "dead", "max_receives": 1, "max_age_seconds": 300, member: None}
-
-    reply = queue.patch(dead_letter=dead_letter)
-
-    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", f"dead_letter.{member}")
 
 
 def test_whether_a_queue_is_ordered_is_fixed(make_queue: MakeQueue) -> None:
@@ -187,37 +171,6 @@ def test_the_partitions_of_an_ordered_queue_are_fixed(make_queue: MakeQueue) -> 
 
     assert queue.patch(partitions=5).code == "InvalidParameter"
     assert queue.patch(partitions=4).status == 200
-
-
-@pytest.mark.parametrize(
-    ("attributes", "parameter"),
-    [
-        ({"message_retention_seconds": 100, "delay_seconds": 100}, "delay_seconds"),
-        ({"message_retention_seconds": 100, "rewind_seconds": 101}, "rewind_seconds"),
-        (
-            {
-                "message_retention_seconds": 300,
-                "dead_letter": {"queue": "dead", "max_age_seconds": 300},
-            },
-            "dead_letter.max_age_seconds",
-        ),
-        ({"retry": {"policy": "unordered"}}, "retry"),
-        ({"retry": {"policy": "nonsense"}}, "retry.policy"),
-    ],
-)
-def test_a_rule_across_attributes_holds_for_put_and_patch(
-    make_queue: MakeQueue, attributes: dict[str, Any], parameter: str
-) -> None:
-    make_queue("dead")
-    queue = make_queue("orders")
-    before = queue.show()
-
-    put = queue.client.put("/queues/other", attributes)
-    patch = queue.patch(**attributes)
-
-    assert (put.code, put.json["parameter"]) == ("InvalidParameter", parameter)
-    assert (patch.code, patch.json["parameter"]) == ("InvalidParameter", parameter)
-    assert queue.show() == before
 
 
 def test_a_patch_is_judged_by_what_the_queue_has_already(make_queue: MakeQueue) -> None:

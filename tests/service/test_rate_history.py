@@ -104,12 +104,6 @@ def test_the_answer_begins_with_the_first_of_the_hours(
     assert to_ms(shown["starts_at"]) == world.clock.now_ms() - 77_000 - 23 * HOUR * 1_000
 
 
-@pytest.mark.parametrize("hours", ["0", "169", "-1", "1.5", "x", ""])
-def test_hours_are_from_1_to_168(alice: Client, queue: TestQueue, hours: str) -> None:
-    reply = alice.get("/rates", f"queues=orders&hours={hours}")
-    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "hours")
-
-
 def test_two_sweeps_at_once_move_an_hour_once(
     world: World, alice: Client, queue: TestQueue
 ) -> None:

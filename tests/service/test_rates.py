@@ -275,11 +275,6 @@ class TestRefusals:
         reply = alice.get("/rates", "queues=" + ",".join(["orders"] * 51))
         assert (reply.status, reply.code) == (400, "InvalidParameter")
 
-    @pytest.mark.parametrize("kind", ["receivers", "subscriptions"])
-    def test_a_name_below_another_has_a_slash(self, alice: Client, kind: str) -> None:
-        reply = alice.get("/rates", f"{kind}=orders")
-        assert (reply.json["code"], reply.json["parameter"]) == ("InvalidParameter", kind)
-
     @pytest.mark.parametrize(
         ("named", "code"),
         [

@@ -232,16 +232,6 @@ class TestDeadLetters:
 
 
 class TestContract:
-    @pytest.mark.parametrize("rate", [0, 10_001, "5", 1.5])
-    def test_a_rate_is_1_to_10_000(self, queue: TestQueue, rate: Any) -> None:
-        reply = queue.patch(rate=rate)
-        assert (reply.status, reply.json["parameter"]) == (400, "rate")
-
-    @pytest.mark.parametrize("kind", [{}, {"ordered": True}, {"priorities": 4}])
-    def test_other_queues_have_none(self, make_queue: MakeQueue, kind: dict[str, Any]) -> None:
-        reply = make_queue("plain", **kind).patch(rate=5)
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "rate")
-
     def test_it_is_shown(self, queue: TestQueue, make_queue: MakeQueue) -> None:
         assert queue.show()["rate"] == 5
         assert make_queue("other").show()["rate"] is None

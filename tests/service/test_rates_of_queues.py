@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
 from cirrusmq.access.source_rates import (
@@ -226,21 +225,6 @@ class TestReceives:
         assert sum(by_second.values()) == 8
         assert max(by_second.values()) <= 3
         assert min(by_second) >= second
-
-
-class TestContract:
-    @pytest.mark.parametrize("name", ["send_rate", "receive_rate"])
-    @pytest.mark.parametrize("rate", [0, 10_001, "5", 1.5])
-    def test_a_rate_is_1_to_10_000(self, queue: TestQueue, name: str, rate: Any) -> None:
-        reply = queue.patch(**{name: rate})
-        assert reply.status == 400
-        assert name in reply.json["detail"]
-
-    def test_labels_of_a_receiver_are_bounded(self, queue: TestQueue) -> None:
-        queue.add_receiver("audit")
-        labels = {f"{n:02}": "x" * 120 for n in range(50)}
-        reply = queue.client.patch(f"{queue.path}/receivers/audit", {"labels": labels})
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
 
 
 class TestCosts:

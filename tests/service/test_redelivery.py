@@ -268,25 +268,6 @@ class TestRefusals:
         world.clock.pass_seconds(86_401)
         assert ask(group, message["id"]).code == "MessageNotFound"
 
-    @pytest.mark.parametrize("ids", [[], ["x"], [3], "Msg-", None, ["Msg-0"] * 101])
-    def test_ids_are_ids_of_messages(self, topic: TestTopic, ids: Any) -> None:
-        group = topic.subscribe("all")
-        reply = topic.client.post(f"{group.path}/redeliver", {"ids": ids})
-        assert reply.code == "InvalidParameter"
-        assert reply.json["parameter"].startswith("ids")
-
-    @pytest.mark.parametrize("fields", [
-        {"protocol": "queue", "endpoint": "orders"}, {"mode": "broadcasting"},
-    ])  # fmt: skip
-    def test_a_queue_and_a_broadcast_have_nothing_of_their_own(
-        self, topic: TestTopic, fields: dict[str, Any]
-    ) -> None:
-        topic.client.put("/queues/orders")
-        other = topic.subscribe("other", **fields)
-        (message,) = topic.publish("one")
-        reply = ask(other, message["id"])
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "subscription")
-
     def test_a_key_needs_to_manage_it(self, world: World, topic: TestTopic) -> None:
         group = topic.subscribe("all")
         (message,) = topic.publish("one")

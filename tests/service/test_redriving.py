@@ -223,10 +223,6 @@ def test_dead_letters_of_a_queue_that_is_deleted_meanwhile_do_not_go_back(
     assert (shown["state"], shown["done"]) == ("failed", 12)
 
 
-def test_an_unknown_target_is_refused(dead: TestQueue) -> None:
-    assert dead.client.post(f"{dead.path}/redrive", {"to": "nowhere"}).code == "QueueNotFound"
-
-
 def test_a_redriven_message_dies_anew(world: World, dead: TestQueue, queue: TestQueue) -> None:
     (message_id,) = kill(queue, "a")
     for _ in range(3):

@@ -421,21 +421,3 @@ class TestSubscriptions:
         operation = dead.run("redrive")
         assert (operation["done"], dead.counts()) == (0, {"active": 1})
         assert "1 of subscription group of topic news" in operation["detail"]
-
-
-def test_what_is_wrong_is_refused(dead: TestQueue) -> None:
-    for body, parameter in (
-        ({"ids": []}, "ids"),
-        ({"ids": ["x"]}, "ids[0]"),
-        ({"ids": ["Msg-" + "0" * 27] * 101}, "ids"),
-        ({"receipts": []}, "receipts"),
-        ({"receipts": ["x"], "ids": ["Msg-" + "0" * 27]}, "receipts"),
-        ({"receipts": ["x"], "max_messages": 1}, "receipts"),
-        ({"receipts": ["x"], "dead_letter": {}}, "receipts"),
-        ({"dead_letter": {"reason": "x" * 257}}, "dead_letter.reason"),
-    ):
-        reply = dead.client.post(f"{dead.path}/redrive", body)
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", parameter)
-    assert dead.client.post(f"{dead.path}/redrive", {"receipts": ["x"] * 17}).code == (
-        "BatchTooLarge"
-    )

@@ -548,43 +548,6 @@ class TestOtherAccounts:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        ("attributes", "message", "parameter", "words"),
-        [
-            ({}, {"reply": {"seconds": 0}}, "messages[0].reply.seconds", "1 to 43,200"),
-            ({}, {"reply": {"seconds": 43_201}}, "messages[0].reply.seconds", "1 to 43,200"),
-            ({}, {"reply": {}}, "messages[0].reply.seconds", "seconds"),
-            ({}, {"reply": 5}, "messages[0].reply", "object"),
-            (
-                {"message_retention_seconds": 100},
-                {"reply": {"seconds": 101}},
-                "messages[0].reply.seconds",
-                "100 seconds",
-            ),
-            (
-                {},
-                {"delay_seconds": 9, "reply": {"seconds": 9}},
-                "messages[0].reply.seconds",
-                "9 seconds",
-            ),
-            ({}, {"replace": "k"}, "messages[0].reply", "replace"),
-        ],
-    )
-    def test_what_is_not_possible_is_named(
-        self,
-        make_queue: MakeQueue,
-        attributes: dict[str, Any],
-        message: dict[str, Any],
-        parameter: str,
-        words: str,
-    ) -> None:
-        queue = make_queue("orders", **attributes)
-        reply = queue.try_send([{"body": "x", "reply": {"seconds": 5}, **message}])
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert reply.json.get("parameter") == parameter
-        assert words in reply.text
-        assert queue.receive() == []
-
     @pytest.mark.parametrize("place", [0, 1])
     @pytest.mark.parametrize("atomic", [True, False])
     def test_a_batch_has_one_message(self, queue: TestQueue, place: int, atomic: bool) -> None:
@@ -593,17 +556,6 @@ class TestRefusals:
         reply = queue.try_send(messages, atomic=atomic)
         entry = reply.json if atomic else reply.json["messages"][place]["error"]
         assert (entry["code"], entry["parameter"]) == ("InvalidParameter", "messages")
-
-    def test_queues_with_receivers_and_topics_take_none(
-        self, queue: TestQueue, alice: Client
-    ) -> None:
-        alice.put("/topics/news")
-        refused = alice.post("/topics/news/messages", {"messages": [{"body": "x", "reply": {}}]})
-        assert (refused.status, "reply" in refused.json["parameter"]) == (400, True)
-        queue.add_receiver("audit")
-        reply = queue.try_send([{"body": "x", "reply": {"seconds": 5}}])
-        assert (reply.status, reply.json.get("parameter")) == (400, "messages[0].reply")
-        assert "receivers" in reply.text
 
     def test_a_message_that_asks_for_none_has_none(self, queue: TestQueue) -> None:
         queue.send("plain")
@@ -639,26 +591,6 @@ class TestRefusals:
         assert answer(queue, queue.receive()[0], body).status == 200
         assert look(queue, sent).json["reply"]["body"] == body
         world.engine.close()
-
-    @pytest.mark.parametrize(
-        ("id", "query", "parameter"),
-        [
-            ("Msg-0", "reply_by=2026-11-20T08:00:00.123Z", "id"),
-            ("", "", "reply_by"),
-            ("", "reply_by=soon", "reply_by"),
-            ("", "reply_by=2030-11-20T08:00:00.123Z", "reply_by"),
-            ("", "reply_by=2026-11-20T08:00:00.123Z&wait_seconds=31", "wait_seconds"),
-            ("", "reply_by=2026-11-20T08:00:00.123Z&wait_seconds=-1", "wait_seconds"),
-            ("", "reply_by=2026-11-20T08:00:00.123Z&wait_seconds=nan", "wait_seconds"),
-        ],
-    )
-    def test_a_bad_look_is_refused(
-        self, queue: TestQueue, id: str, query: str, parameter: str
-    ) -> None:
-        sent = ask(queue)
-        reply = queue.client.get(f"{queue.path}/messages/{id or sent['id']}/reply", query)
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert reply.json["parameter"] == parameter
 
 
 @pytest.mark.parametrize(

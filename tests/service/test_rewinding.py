@@ -175,17 +175,6 @@ class TestWhatIsRefused:
         future = rewindable.client.post(path, {"to": now(0.001)})
         assert (future.code, future.json["parameter"]) == ("InvalidParameter", "to")
 
-    @pytest.mark.parametrize(
-        "time",
-        ["", "yesterday", "2026-11-18", "2026-11-18T11:06:40", "1795000000", -1, 1e300, True, None],
-    )
-    def test_a_time_is_rfc_3339_or_a_number_of_seconds(
-        self, rewindable: TestQueue, time: object
-    ) -> None:
-        reply = rewindable.client.post(f"{rewindable.path}/rewind", {"to": time})
-
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "to")
-
     def test_seconds_since_1970_are_understood(
         self, world: World, rewindable: TestQueue, now: Now
     ) -> None:

@@ -134,26 +134,6 @@ class TestStarts:
         assert topic.try_subscribe("group", protocol="pull").status == 200
         assert topic.try_subscribe("group", protocol="pull", start="latest").code == "AlreadyExists"
 
-    @pytest.mark.parametrize("start", ["soon", "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z", ""])
-    def test_other_starts_are_refused(self, topic: TestTopic, start: str) -> None:
-        reply = topic.try_subscribe("group", protocol="pull", start=start)
-        assert (reply.status, reply.json["parameter"]) == (400, "start")
-
-    def test_only_a_group_has_a_start(self, topic: TestTopic, alice: Client) -> None:
-        alice.put("/queues/work")
-        for fields in (
-            {"protocol": "queue", "endpoint": "work"},
-            {"protocol": "http", "endpoint": "https://example.com/"},
-            {"protocol": "pull", "mode": "broadcasting"},
-        ):
-            reply = topic.try_subscribe("other", start="earliest", **fields)
-            assert (reply.status, reply.json["parameter"]) == (400, "start")
-
-    def test_a_start_is_fixed(self, topic: TestTopic, alice: Client) -> None:
-        group = topic.subscribe("group")
-        reply = alice.patch(group.path, {"start": "earliest"})
-        assert (reply.status, reply.json["parameter"]) == (400, "start")
-
     def test_large_messages_come_from_their_object(
         self, keeper: TestSubscription, topic: TestTopic, world: World
     ) -> None:

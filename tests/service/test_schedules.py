@@ -425,64 +425,6 @@ class TestErrors:
 
         assert bodies(queue) == ["tick"]
 
-    @pytest.mark.parametrize(
-        ("fields", "code", "named"),
-        [
-            ({}, "InvalidParameter", "queue"),
-            ({"queue": "orders", "topic": "news", **MINUTE}, "InvalidParameter", "queue"),
-            ({"queue": "orders"}, "InvalidParameter", "cron"),
-            ({"queue": "orders", "cron": "* * * * *", **MINUTE}, "InvalidParameter", "cron"),
-            ({"queue": "orders", "cron": "0 * * * * *"}, "InvalidParameter", "cron"),
-            ({"queue": "orders", "every_seconds": 59}, "InvalidParameter", "every_seconds"),
-            ({"queue": "orders", "every_seconds": 90}, "InvalidParameter", "every_seconds"),
-            ({"queue": "orders", "time_zone": "UTC", **MINUTE}, "InvalidParameter", "time_zone"),
-            ({"queue": "bob:orders", **MINUTE}, "InvalidParameter", "queue"),
-            ({"queue": "missing", **MINUTE}, "QueueNotFound", None),
-            ({"topic": "missing", **MINUTE}, "TopicNotFound", None),
-            ({"queue": "orders", "missed": "some", **MINUTE}, "InvalidParameter", "missed"),
-            (
-                {"queue": "orders", "message": {"body": ""}, **MINUTE},
-                *("InvalidParameter", "message.body"),
-            ),
-            (
-                {"queue": "orders", "message": {"body": "x", "routing_key": "a"}, **MINUTE},
-                *("InvalidParameter", "message.routing_key"),
-            ),
-            (
-                {"queue": "orders", "message": {"body": "x", "priority": 2}, **MINUTE},
-                *("InvalidParameter", "message.priority"),
-            ),
-            (
-                {"queue": "orders", "message": {"body": "x" * 4_097}, **MINUTE},
-                "MessageTooLarge",
-                None,
-            ),
-            ({"queue": "ordered", **MINUTE}, "InvalidParameter", "queue"),
-            ({"queue": "short", **MINUTE}, "InvalidParameter", "queue"),
-        ],
-    )
-    def test_refusals(
-        self, make_queue: MakeQueue, alice: Client, fields: dict[str, Any], code: str, named: str
-    ) -> None:
-        make_queue("orders")
-        make_queue("ordered", ordered=True)
-        make_queue("short", message_retention_seconds=299)
-
-        reply = put(alice, **fields)
-
-        assert (reply.code, reply.json.get("parameter")) == (code, named), reply.text
-        assert alice.get("/schedules").json["schedules"] == []
-
-    def test_a_topic_with_an_ordered_subscription(self, alice: Client) -> None:
-        assert alice.put("/topics/news", {}).status == 201
-        ordered = {"protocol": "pull", "ordered": True}
-        assert alice.put("/topics/news/subscriptions/all", ordered).status == 201
-
-        reply = put(alice, topic="news", message={"body": "x", "group": "g"}, **MINUTE)
-
-        assert reply.code == "InvalidParameter"
-        assert reply.json["parameter"] == "message.deliver_at"
-
     def test_an_account_has_a_thousand(
         self, queue: TestQueue, alice: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import TestTopic
 
-from cirrusmq.base.reserved_attributes import FROM, RESERVED
+from cirrusmq.base.reserved_attributes import FROM
 from cirrusmq_local.testing import Client, World
 
 ORDERS = "/queues/alice:orders"
@@ -72,15 +71,6 @@ def test_every_view_shows_the_sender(queue: TestQueue, bob: Client) -> None:
     assert [sent_by(each) for each in (peeked, found)] == [("bob", None)] * 2
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED))
-def test_no_caller_names_a_sender_by_himself(queue: TestQueue, topic: TestTopic, name: str) -> None:
-    messages = [{"body": "x", "attributes": {name: "eve"}}]
-
-    for reply in (queue.try_send(messages), topic.try_publish(messages)):
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert f"messages[0].attributes.{name}" in reply.json["detail"]
-
-
 class TestKeys:
     """`sender: key` of a queue or topic."""
 
@@ -115,11 +105,6 @@ class TestKeys:
         keys = {each["body"]: sent_by(each)[1] for each in queue.receive()}
 
         assert keys == {"before": None, "after": key_of(queue.client)}
-
-    def test_another_word_is_refused(self, queue: TestQueue) -> None:
-        reply = queue.client.patch(queue.path, {"sender": "name"})
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert "sender" in reply.json["detail"]
 
 
 class TestTopics:

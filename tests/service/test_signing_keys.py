@@ -71,12 +71,6 @@ def test_a_key_that_does_not_sign_is_as_unknown_as_none(world: World, alice: Cli
     assert other["secret"] not in asked
 
 
-def test_an_admin_key_never_signs(alice: Client) -> None:
-    reply = alice.post("/keys", {"signing": True, "admin": True})
-    assert (reply.status, reply.code) == (400, "InvalidParameter")
-    assert reply.json["parameter"] == "signing"
-
-
 def test_a_deleted_key_signs_no_more(world: World, alice: Client) -> None:
     made = make(alice)
     assert signs(world, made["access_key_id"], made["secret"])

@@ -66,11 +66,6 @@ class TestTopics:
         assert alice.patch(path, {"labels": {"team": "one"}}).json["labels"] == {"team": "one"}
         assert alice.get(path).json["labels"] == {"team": "one"}
         assert alice.put(path, {**given, "labels": {"team": "one"}}).status == 200
-        for wrong in ({**labels, "one": "more"}, {"a": "x" * 257}, {"a": 1}, None):
-            refused = alice.patch(path, {"labels": wrong})
-            assert (refused.status, refused.code) == (400, "InvalidParameter")
-            assert refused.json["parameter"].startswith("labels")
-        assert alice.get(path).json["labels"] == {"team": "one"}
 
     @pytest.mark.parametrize("name", [*GOOD_NAMES, "Z" * 256, "9-_"])
     def test_a_name_is_3_to_256_characters(self, alice: Client, name: str) -> None:
@@ -92,46 +87,6 @@ class TestTopics:
         assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "partitions")
         assert alice.patch("/topics/news", {"partitions": value}).status == 200
         assert alice.put("/topics/news", {"partitions": 8}).code == "AlreadyExists"
-
-    @pytest.mark.parametrize(
-        ("attribute", "value"),
-        [
-            ("max_message_bytes", 1_023),
-            ("max_message_bytes", 4_194_305),
-            ("max_message_bytes", 2_048.0),
-            ("max_message_bytes", "2048"),
-            ("max_message_bytes", True),
-            ("max_message_bytes", None),
-            ("partitions", 0),
-            ("partitions", 256),
-            ("partitions", 8.0),
-            ("partitions", None),
-            ("filter", "sql"),
-            ("filter", "TAGS"),
-            ("filter", None),
-            ("filter", {}),
-            ("description", "x" * 257),
-            ("description", 1),
-            ("delay_seconds", 1),
-            ("title", "t"),
-            ("name", "news"),
-        ],
-    )
-    def test_bad_attributes_are_refused(
-        self, world: World, alice: Client, attribute: str, value: object
-    ) -> None:
-        before = world.items("directory")
-        reply = alice.put("/topics/news", {attribute: value})
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert reply.json["parameter"] == attribute
-        assert world.items("directory") == before
-        alice.put("/topics/news")
-        reply = alice.patch("/topics/news", {attribute: value})
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", attribute)
-        assert (
-            alice.get("/topics/news").json["modified_at"]
-            == alice.get("/topics/news").json["created_at"]
-        )
 
     def test_a_description_has_up_to_256_characters(self, alice: Client) -> None:
         reply = alice.put("/topics/news", {"description": "é" * 256})
@@ -179,16 +134,6 @@ class TestTopics:
         assert reply.json == created | {"max_message_bytes": 1_024, "modified_at": now()}
         assert alice.patch("/topics/news", {"description": None}).json["description"] is None
 
-    def test_the_filter_is_fixed(self, alice: Client) -> None:
-        alice.put("/topics/news")
-        reply = alice.patch("/topics/news", {"filter": "routing_key"})
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "filter")
-
-    @pytest.mark.parametrize("method", ["PATCH", "GET", "DELETE"])
-    def test_an_unknown_topic_is_not_found(self, alice: Client, method: str) -> None:
-        reply = alice.call(method, "/topics/news", {} if method == "PATCH" else None)
-        assert (reply.status, reply.code) == (404, "TopicNotFound")
-
     def test_topics_are_listed_in_full_pages_of_a_prefix(self, alice: Client) -> None:
         names = [f"n{number:02d}" for number in range(12)]
         for name in (*names, "other", "N-with-another-case"):
@@ -203,14 +148,6 @@ class TestTopics:
     def test_an_account_lists_its_own_topics(self, alice: Client, bob: Client) -> None:
         alice.put("/topics/news")
         assert bob.get("/topics").json == {"topics": []}
-
-    @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "cursor=x", "color=red"])
-    def test_a_bad_query_is_refused(self, alice: Client, query: str) -> None:
-        reply = alice.get("/topics", query)
-        assert (reply.code, reply.json["parameter"]) == (
-            "InvalidParameter",
-            query.partition("=")[0],
-        )
 
     def test_an_account_has_at_most_10000_topics(
         self, monkeypatch: pytest.MonkeyPatch, alice: Client, bob: Client
@@ -273,70 +210,9 @@ class TestSubscriptions:
             assert reply.status == 200
             assert "secret" not in reply.text
 
-    def test_a_body_is_needed_to_subscribe(self, topic: TestTopic) -> None:
-        bodies: tuple[object, ...] = (None, {})
-        for body in bodies:
-            reply = topic.client.put(f"{topic.path}/subscriptions/group", body)
-            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "protocol")
-
     @pytest.mark.parametrize("name", GOOD_NAMES)
     def test_a_name_is_3_to_64_characters(self, topic: TestTopic, name: str) -> None:
         assert topic.subscribe(name).show()["name"] == name
-
-    BAD: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"protocol": "email"}, "protocol"),
-        ({"protocol": "queue", "endpoint": "a b"}, "endpoint"),
-        ({"protocol": "queue", "endpoint": "bob:inbox"}, "endpoint"),
-        ({"protocol": "http", "endpoint": "ftp://example.com/"}, "endpoint"),
-        ({"protocol": "http", "endpoint": "https://a b.com/"}, "endpoint"),
-        ({"protocol": "http", "endpoint": "https://u:p@example.com/"}, "endpoint"),
-        ({"protocol": "http", "endpoint": "https://e.com/" + "x" * 487}, "endpoint"),
-        ({"protocol": "pull", "mode": "anycast"}, "mode"),
-        ({"protocol": "pull", "ordered": 1}, "ordered"),
-        ({"protocol": "pull", "mode": "broadcasting", "ordered": True}, "ordered"),
-        ({"protocol": "http", "endpoint": URL, "content_format": "xml"}, "content_format"),
-        ({"protocol": "http", "endpoint": URL, "content_format": None}, "content_format"),
-        (
-            {"protocol": "pull", "retry": {"policy": "custom", "waits": [1, 0.009]}},
-            "retry.waits[1]",
-        ),
-        ({"protocol": "pull", "retry": "backoff"}, "retry"),
-        ({"protocol": "pull", "dead_letter_queue": "nested"}, "dead_letter_queue"),
-        ({"protocol": "pull", "dead_letter_queue": "ordered"}, "dead_letter_queue"),
-        ({"protocol": "pull", "color": "red"}, "color"),
-        ({"protocol": "pull", "tags": ["a"]}, "tags"),
-        ({"protocol": "pull", "filter": "a"}, "filter"),
-    )
-
-    @pytest.mark.parametrize(("body", "parameter"), BAD)
-    def test_bad_attributes_are_refused_and_nothing_is_stored(
-        self,
-        world: World,
-        topic: TestTopic,
-        make_queue: MakeQueue,
-        body: dict[str, Any],
-        parameter: str,
-    ) -> None:
-        make_queue("inbox")
-        make_queue("dead")
-        make_queue("nested", dead_letter={"queue": "dead", "max_receives": 1})
-        make_queue("ordered", ordered=True)
-        before = world.items("directory"), world.items()
-        reply = topic.try_subscribe("group", **body)
-        assert (reply.status, reply.code) == (400, "InvalidParameter"), reply.text
-        assert reply.json["parameter"] == parameter
-        assert (world.items("directory"), world.items()) == before
-
-    @pytest.mark.parametrize(
-        "body",
-        [
-            {"protocol": "queue", "endpoint": "nowhere"},
-            {"protocol": "pull", "dead_letter_queue": "nowhere"},
-        ],
-    )
-    def test_an_unknown_queue_is_not_found(self, topic: TestTopic, body: dict[str, Any]) -> None:
-        reply = topic.try_subscribe("group", **body)
-        assert (reply.status, reply.code) == (404, "QueueNotFound")
 
     def test_an_endpoint_has_up_to_500_characters(self, topic: TestTopic) -> None:
         url = "https://example.com/" + "x" * 480
@@ -446,24 +322,6 @@ class TestSubscriptions:
         reply = topic.try_subscribe("group", protocol=protocol, **written_out)
         assert reply.status == 200, reply.text
 
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"protocol": "http"},
-            {"endpoint": "http://127.0.0.1:9/other"},
-            {"ordered": True},
-        ],
-    )
-    def test_a_fixed_attribute_cannot_be_patched(
-        self, topic: TestTopic, change: dict[str, Any]
-    ) -> None:
-        (parameter,) = change
-        topic.subscribe("group")
-        path = f"{topic.path}/subscriptions/group"
-        reply = topic.client.patch(path, change)
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", parameter)
-        assert topic.client.patch(path, {"protocol": "pull", "ordered": False}).status == 200
-
     def test_patch_changes_filter_and_retry_for_all_members(
         self, topic: TestTopic, world: World, now: Any
     ) -> None:
@@ -483,7 +341,7 @@ class TestSubscriptions:
         world.clock.pass_seconds(0.2)
         assert len(group.receive()) == 1
 
-    def test_null_unsets_and_is_refused_elsewhere(
+    def test_null_unsets_and_a_fixed_attribute_may_be_given_as_it_is(
         self, topic: TestTopic, make_queue: MakeQueue, alice: Client
     ) -> None:
         make_queue("dead")
@@ -497,44 +355,7 @@ class TestSubscriptions:
         for name in given:
             assert group.patch(**{name: None}).json[name] is None
         assert alice.delete("/queues/dead").status == 204
-        for name in ("protocol", "endpoint", "mode", "ordered", "content_format"):
-            reply = group.patch(**{name: None})
-            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", name)
-
-    @pytest.mark.parametrize(
-        ("change", "parameter"),
-        [
-            ({"retry": {"policy": "ordered"}}, "retry.policy"),
-            ({"content_format": "simplified"}, "content_format"),
-            ({"dead_letter_queue": "nested"}, "dead_letter_queue"),
-            ({"color": "red"}, "color"),
-            ({"name": "other"}, "name"),
-            ({"created_at": "now"}, "created_at"),
-        ],
-    )
-    def test_the_result_of_a_patch_must_be_legal(
-        self,
-        topic: TestTopic,
-        make_queue: MakeQueue,
-        change: dict[str, Any],
-        parameter: str,
-    ) -> None:
-        make_queue("dead")
-        make_queue("nested", dead_letter={"queue": "dead", "max_receives": 1})
-        group = topic.subscribe("group")
-        before = group.show()
-        reply = group.patch(**change)
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", parameter)
-        assert group.show() == before
-
-    def test_a_dead_letter_queue_cannot_become_nested_later(
-        self, topic: TestTopic, make_queue: MakeQueue
-    ) -> None:
-        dead = make_queue("dead")
-        make_queue("deeper")
-        topic.subscribe("group", dead_letter_queue="dead")
-        reply = dead.patch(dead_letter={"queue": "deeper", "max_receives": 1})
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
+        assert group.patch(protocol="pull", ordered=False).status == 200
 
     def test_an_endpoint_cannot_be_deleted(self, alice: Client, topic: TestTopic) -> None:
         alice.put("/queues/inbox")
@@ -587,20 +408,6 @@ class TestSubscriptions:
         reply = topic.try_subscribe("group", protocol="pull", dead_letter_queue="dead")
 
         assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "dead_letter_queue")
-
-    def test_an_unknown_subscription_is_not_found(self, topic: TestTopic) -> None:
-        topic.subscribe("group")
-        for name in ("other", "Group"):
-            path = f"{topic.path}/subscriptions/{name}"
-            for method, rest, body in (
-                ("GET", "", None),
-                ("PATCH", "", {}),
-                ("DELETE", "", None),
-                ("POST", "/confirm", {}),
-                ("POST", "/messages/receive", {}),
-            ):
-                reply = topic.client.call(method, path + rest, body)
-                assert (reply.status, reply.code) == (404, "SubscriptionNotFound")
 
     def test_a_topic_has_at_most_100_subscriptions(self, topic: TestTopic) -> None:
         for number in range(100):
@@ -686,71 +493,3 @@ class TestDeleting:
 
         assert len(subscriber.deliveries) == attempts
         assert schedules.running == []
-
-
-PUBLISH = {"messages": [{"body": "x"}]}
-
-
-@pytest.mark.parametrize(
-    ("body", "parameter"),
-    [
-        ({}, "messages"),
-        ({"messages": []}, "messages"),
-        ({"messages": {}}, "messages"),
-        ({"messages": [1]}, "messages[0]"),
-        ({"messages": [{}]}, "messages[0].body"),
-        ({"messages": [{"body": ""}]}, "messages[0].body"),
-        ({"messages": [{"body": 1}]}, "messages[0].body"),
-        ({"messages": [{"body": "x", "body_base64": "eA=="}]}, "messages[0].body"),
-        ({"messages": [{"body_base64": "?"}]}, "messages[0].body_base64"),
-        ({"messages": [{"body": "x", "delay_seconds": 86_400}]}, "messages[0].delay_seconds"),
-        ({"messages": [{"body": "x", "deliver_at": 9e9}]}, "messages[0].deliver_at"),
-        ({"messages": [{"body": "x", "deliver_at": True}]}, "messages[0].deliver_at"),
-        ({"messages": [{"body": "x", "title": "t"}]}, "messages[0].title"),
-        (
-            {"messages": [{"body": "x", "visibility_timeout_seconds": 5}]},
-            "messages[0].visibility_timeout_seconds",
-        ),
-        ({"messages": [{"body": "x", "tags": "a"}]}, "messages[0].tags"),
-        ({"messages": [{"body": "x", "tags": ["a", ""]}]}, "messages[0].tags[1]"),
-        ({"messages": [{"body": "x", "tags": ["a" * 17]}]}, "messages[0].tags[0]"),
-        ({"messages": [{"body": "x", "tags": ["a\n"]}]}, "messages[0].tags[0]"),
-        ({"messages": [{"body": "x", "tags": list("abcdefghijk")}]}, "messages[0].tags"),
-        ({"messages": [{"body": "x", "routing_key": "a"}]}, "messages[0].routing_key"),
-        ({"messages": [{"body": "x", "attributes": {"TAGS": "a"}}]}, "messages[0].attributes.TAGS"),
-        ({"messages": [{"body": "x", "attributes": {"1a": "a"}}]}, "messages[0].attributes.1a"),
-        (
-            {"messages": [{"body": "x", "attributes": {"a": "v" * 1_025}}]},
-            "messages[0].attributes.a",
-        ),
-        (
-            {"messages": [{"body": "x", "attributes": {f"a{n}": "" for n in range(11)}}]},
-            "messages[0].attributes",
-        ),
-        ({"messages": [{"body": "x", "group": ""}]}, "messages[0].group"),
-        ({"messages": [{"body": "x", "group": "g" * 129}]}, "messages[0].group"),
-        (
-            {"messages": [{"body": "x", "deduplication_id": "d" * 129}]},
-            "messages[0].deduplication_id",
-        ),
-        ({**PUBLISH, "atomic": "yes"}, "atomic"),
-        ({**PUBLISH, "attempt": "x"}, "attempt"),
-        ({**PUBLISH, "attempt": None}, "attempt"),
-        ({**PUBLISH, "color": "red"}, "color"),
-    ],
-)
-def test_a_bad_publish_is_refused_and_stores_nothing(
-    world: World, topic: TestTopic, body: dict[str, Any], parameter: str
-) -> None:
-    topic.subscribe("group")
-    before = world.items()
-    reply = topic.client.post(f"{topic.path}/messages", body)
-
-    assert (reply.status, reply.code) == (400, "InvalidParameter"), reply.text
-    assert reply.json["parameter"] == parameter
-    assert world.items() == before
-
-
-def test_publishing_to_an_unknown_topic_is_refused(alice: Client) -> None:
-    reply = alice.post("/topics/nothing/messages", PUBLISH)
-    assert (reply.status, reply.code) == (404, "TopicNotFound")

@@ -203,19 +203,6 @@ def test_grants_on_queues_and_topics_are_listed_together(topic: TestTopic, bob: 
     assert len(bob.get("/grants", f"cursor={first['cursor']}").json["grants"]) == 1
 
 
-@pytest.mark.parametrize("permission", ["send", "receive", "own", "", None])
-def test_a_permission_is_one_of_those_of_topics(topic: TestTopic, permission: Any) -> None:
-    reply = topic.client.put(f"{topic.path}/grants/bob", {"permission": permission})
-    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "permission")
-
-
-def test_the_owner_needs_no_grant(topic: TestTopic) -> None:
-    path = f"{topic.path}/grants/alice"
-    reply = topic.client.put(path, {"permission": "full"})
-    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "account")
-    assert topic.client.get(NEWS).status == 200
-
-
 def test_a_scoped_key_reaches_the_foreign_topic_that_it_names(
     world: World, topic: TestTopic, bob: Client
 ) -> None:

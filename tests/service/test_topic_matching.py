@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from tests.service.topics import TestTopic
@@ -126,16 +126,6 @@ class TestRoutingKeys:
         assert routes.matched(tags=["x"], routing_key="a") == 1
         assert [message["tags"] for message in group.receive()] == [["x"]]
 
-    @pytest.mark.parametrize("key", ["k" * 65, "é" * 33, ".".join("a" * 17)])
-    def test_a_routing_key_has_at_most_64_bytes_and_15_dots(
-        self, world: World, routes: TestTopic, key: str
-    ) -> None:
-        routes.subscribe("group")
-        reply = routes.try_publish([{"body": "x", "routing_key": key}])
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert reply.json["parameter"] == "messages[0].routing_key"
-        assert routes.active() == 0
-
 
 class TestSql:
     EXAMPLE = (
@@ -198,37 +188,6 @@ class TestSql:
         assert routes.matched(attributes={"a": "1"}, routing_key="x.y") == 1
         assert routes.matched(attributes={"a": "2"}) == 0
 
-    @pytest.mark.parametrize(
-        "sql",
-        [
-            "",
-            "a = ",
-            "a != 'b'",
-            "a LIKE 'b'",
-            "a + 1 > 2",
-            'a = "b"',
-            "a = 0x10",
-            "a = 'b' c",
-            "a > 'abc'",
-            "a = NULL",
-            "a BETWEEN 2 AND 1",
-            "a IN (1, 2)",
-            "a > 9223372036854775808",
-            "a > TRUE",
-            "(" * 65 + "TRUE" + ")" * 65,
-            "a = '" + "x" * 16_384 + "'",
-            " OR ".join(["a"] * 501),
-        ],
-    )
-    def test_what_does_not_parse_is_refused_with_position_and_reason(
-        self, world: World, topic: TestTopic, sql: str
-    ) -> None:
-        before = world.items("directory")
-        reply = topic.try_subscribe("group", protocol="pull", filter={"sql": sql})
-        assert (reply.status, reply.code) == (400, "InvalidFilter")
-        assert reply.json["parameter"] == "filter"
-        assert world.items("directory") == before
-
 
 class TestPolicies:
     POLICY: ClassVar = {"region": ["eu", {"prefix": "us-"}], "amount": [{"numeric": [">=", 100]}]}
@@ -270,54 +229,3 @@ class TestPolicies:
         refused = group.patch(filter={"policy": {"kind": [{"wildcard": "o*"}]}})
         assert (refused.status, refused.code) == (400, "InvalidFilter")
         assert refused.json["detail"].startswith("policy.kind[0]: 'wildcard' is no operator")
-
-    def test_receivers_of_a_queue_have_none(self, alice: Client) -> None:
-        alice.put("/queues/orders", {})
-        refused = alice.put("/queues/orders/receivers/r", {"filter": {"policy": self.POLICY}})
-        assert (refused.status, refused.code) == (400, "InvalidFilter")
-        assert "policy is not allowed here" in refused.json["detail"]
-
-
-class TestBadFilters:
-    @pytest.mark.parametrize(
-        ("kind", "filter", "code"),
-        [
-            ("tags", {"binding_keys": ["a"]}, "InvalidFilter"),
-            ("routing_key", {"tags": ["a"]}, "InvalidFilter"),
-            ("routing_key", {"tag_expression": "a"}, "InvalidFilter"),
-            ("routing_key", {"binding_keys": []}, "InvalidFilter"),
-            ("routing_key", {"binding_keys": list("abcdef")}, "InvalidFilter"),
-            ("routing_key", {"binding_keys": ["k" * 65]}, "InvalidFilter"),
-            ("routing_key", {"binding_keys": [".".join("a" * 17)]}, "InvalidFilter"),
-            ("routing_key", {"binding_keys": [1]}, "InvalidFilter"),
-            ("routing_key", {"binding_keys": "a"}, "InvalidFilter"),
-            ("tags", {"tags": list("abcdefghijk")}, "InvalidFilter"),
-            ("tags", {"tags": ["t" * 17]}, "InvalidFilter"),
-            ("tags", {"tags": [""]}, "InvalidFilter"),
-            ("tags", {"tags": [1]}, "InvalidFilter"),
-            ("tags", {"tags": "a"}, "InvalidFilter"),
-            ("tags", {"tag_expression": "a||"}, "InvalidFilter"),
-            ("tags", {"tag_expression": "a||*"}, "InvalidFilter"),
-            ("tags", {"tag_expression": ""}, "InvalidFilter"),
-            ("tags", {"tag_expression": "||".join("abcdefghijk")}, "InvalidFilter"),
-            ("tags", {"sql": 1}, "InvalidFilter"),
-            ("tags", {"tags": ["a"], "tag_expression": "a"}, "InvalidFilter"),
-            ("tags", {"binding_keys": ["a"], "sql": "TRUE"}, "InvalidFilter"),
-            ("tags", {}, "InvalidFilter"),
-            ("tags", {"color": "red"}, "InvalidParameter"),
-            ("tags", "a", "InvalidParameter"),
-            ("tags", ["a"], "InvalidParameter"),
-        ],
-    )
-    def test_a_bad_filter_is_refused_by_put_and_patch(
-        self, world: World, alice: Client, kind: str, filter: Any, code: str
-    ) -> None:
-        topic = TestTopic(alice, filter=kind)
-        before = world.items("directory")
-        reply = topic.try_subscribe("group", protocol="pull", filter=filter)
-        assert (reply.status, reply.code) == (400, code), reply.text
-        assert reply.json["parameter"] == "filter"
-        assert world.items("directory") == before
-        group = topic.subscribe("group")
-        assert group.patch(filter=filter).code == code
-        assert group.show()["filter"] is None

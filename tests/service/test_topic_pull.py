@@ -89,38 +89,6 @@ class TestClustering:
         first = group.receive(attempt=attempt)
         assert group.receive(attempt=attempt, repeat=True) == first
 
-    @pytest.mark.parametrize(
-        ("verb", "body", "parameter"),
-        [
-            ("receive", {"max": 0}, "max"),
-            ("receive", {"max": 17}, "max"),
-            ("receive", {"wait_seconds": 30.1}, "wait_seconds"),
-            ("receive", {"receiver": "r"}, "receiver"),
-            ("peek", {"max": "1"}, "max"),
-            ("delete", {"receipts": []}, "receipts"),
-            ("delete", {"receipts": [""]}, "receipts[0]"),
-            ("visibility", {"entries": [{"receipt": "x"}]}, None),
-            ("give-back", {"receipts": ["x"], "delay_seconds": 43_201}, "delay_seconds"),
-            ("dead-letter", {"receipts": ["x"], "reason": "r" * 257}, "reason"),
-        ],
-    )
-    def test_bad_calls_are_refused(
-        self, topic: TestTopic, verb: str, body: dict[str, Any], parameter: str | None
-    ) -> None:
-        topic.subscribe("group")
-        reply = topic.client.post(f"{topic.path}/subscriptions/group/messages/{verb}", body)
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-        assert parameter in (None, reply.json["parameter"])
-
-    @pytest.mark.parametrize("others", [{"protocol": "http"}, {"mode": "broadcasting"}])
-    def test_only_clustering_subscriptions_are_received_from(
-        self, topic: TestTopic, others: dict[str, Any]
-    ) -> None:
-        topic.subscribe("other", **others)
-        for verb in ("receive", "peek", "delete", "visibility", "give-back", "dead-letter"):
-            reply = topic.client.post(f"{topic.path}/subscriptions/other/messages/{verb}", {})
-            assert (reply.status, reply.code) == (400, "InvalidParameter")
-
 
 class TestRetry:
     def test_unordered_is_the_default_policy_and_ends_in_a_queue_of_its_own(
@@ -375,8 +343,3 @@ class TestBroadcasting:
         world.clock.pass_seconds(3)
 
         assert log_bodies(eyes.log()) == ["after"]
-
-    def test_the_log_of_a_clustering_subscription_is_not_read(self, topic: TestTopic) -> None:
-        group = topic.subscribe("group")
-        reply = topic.client.get(f"{group.path}/messages")
-        assert (reply.status, reply.code) == (400, "InvalidParameter")

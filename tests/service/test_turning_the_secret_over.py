@@ -180,14 +180,6 @@ def test_a_token_confirms_after_a_turn_over(world: World, alice: Client) -> None
     assert alice.get(path).json["state"] == "delivering"
 
 
-@pytest.mark.parametrize("kind", [{"protocol": "pull"}, {"protocol": "queue", "endpoint": "to"}])
-def test_only_a_url_has_a_secret(alice: Client, kind: dict[str, str]) -> None:
-    alice.put("/queues/to")
-    alice.put("/topics/news")
-    alice.put("/topics/news/subscriptions/web", kind)
-    assert alice.post(SECRET).json["parameter"] == "subscription"
-
-
 def test_the_secret_is_in_no_table(world: World, alice: Client) -> None:
     alice.put("/topics/news")
     alice.put("/topics/news/subscriptions/web", HOOK)
