@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from tests.service.conftest import MakeQueue, TestQueue
+import pytest
+from tests.service.conftest import TestQueue
 
 from cirrusmq_local.testing import Client, World
 
 FOREIGN = "/queues/alice:orders"
+SHARED = [("/queues/orders", "info", "send"), ("/topics/news", "info", "publish")]
+"""A queue and a topic, a permission to see it, and one that does not allow that."""
+
+
+def foreign_path(path: str) -> str:
+    """The path by which another account calls what is alice's."""
+    kind, _, name = path.rpartition("/")
+    return f"{kind}/alice:{name}"
 
 
 def with_key(world: World, key: dict[str, str]) -> Client:
@@ -45,7 +54,7 @@ class TestKeys:
         assert alice.delete(f"/keys/{key['access_key_id']}").status == 204
         assert carol.get("/queues").status == 401
 
-    def test_others_manage_their_own_accounts_keys_alone(self, world: World, bob: Client) -> None:
+    def test_others_manage_their_own_accounts_keys_alone(self, bob: Client) -> None:
         key = bob.post("/keys").json
 
         assert bob.post("/keys", {"account": "bob"}).status == 201
@@ -84,35 +93,44 @@ class TestKeys:
         assert len(listed) == len(set(listed)) == 5
         assert made < set(listed)
 
-    def test_the_account_comes_from_the_key_never_from_the_path(
-        self, alice: Client, bob: Client, make_queue: MakeQueue
-    ) -> None:
-        make_queue()
-
-        assert alice.get("/queues/alice:orders").status == 200
-        assert bob.get("/queues/alice:orders").code == "Forbidden"
-        assert bob.get("/queues/orders").code == "QueueNotFound"
-
 
 class TestGrants:
+    @pytest.mark.parametrize(("path", "allowed", "other"), SHARED)
     def test_a_grant_is_in_force_when_answered_and_until_it_is_taken_back(
-        self, queue: TestQueue, bob: Client
+        self, alice: Client, bob: Client, path: str, allowed: str, other: str
     ) -> None:
-        path = f"{queue.path}/grants/bob"
-        assert bob.get(FOREIGN).code == "Forbidden"
+        alice.put(path)
+        grant, foreign = f"{path}/grants/bob", foreign_path(path)
+        assert bob.get(foreign).code == "Forbidden"
 
-        granted = queue.client.put(path, {"permission": "info"})
+        granted = alice.put(grant, {"permission": allowed})
 
         assert granted.status == 200
-        assert granted.json == {"account": "bob", "permission": "info"}
-        assert bob.get(FOREIGN).status == 200
-        assert queue.client.get(path).json == granted.json
-        queue.client.put(path, {"permission": "send"})
-        assert bob.get(FOREIGN).code == "Forbidden"
-        assert queue.client.delete(path).status == 204
-        assert bob.post(f"{FOREIGN}/messages", {"messages": [{"body": "x"}]}).code == "Forbidden"
-        assert queue.client.delete(path).code == "GrantNotFound"
-        assert queue.client.get(path).code == "GrantNotFound"
+        assert granted.json == {"account": "bob", "permission": allowed}
+        assert bob.get(foreign).json == alice.get(path).json
+        assert alice.get(grant).json == granted.json
+        alice.put(grant, {"permission": other})
+        assert bob.get(foreign).code == "Forbidden"
+        assert alice.delete(grant).status == 204
+        message = {"messages": [{"body": "x"}]}
+        assert bob.post(f"{foreign}/messages", message).code == "Forbidden"
+        assert alice.delete(grant).code == alice.get(grant).code == "GrantNotFound"
+
+    @pytest.mark.parametrize("path", [path for path, *_ in SHARED])
+    def test_a_grant_ends_with_what_it_is_on(self, alice: Client, bob: Client, path: str) -> None:
+        alice.put(path)
+        alice.put(f"{path}/grants/bob", {"permission": "full"})
+        assert bob.get(foreign_path(path)).status == 200
+        (shared,) = bob.get("/grants").json["grants"]
+        assert (shared["account"], shared["permission"]) == ("alice", "full")
+        alice.delete(path)
+        assert bob.get(foreign_path(path)).code == "Forbidden"
+
+        assert alice.put(path).status == 201
+
+        assert bob.get(foreign_path(path)).code == "Forbidden"
+        assert alice.get(f"{path}/grants").json == {"grants": []}
+        assert bob.get("/grants").json == {"grants": []}
 
     def test_grants_are_listed_for_both_sides(self, queue: TestQueue, bob: Client) -> None:
         queue.client.put(f"{queue.path}/grants/bob", {"permission": "send"})
@@ -126,8 +144,6 @@ class TestGrants:
         }
         (shared,) = bob.get("/grants").json["grants"]
         assert shared == {"queue": "alice:orders", "account": "alice", "permission": "send"}
-        queue.client.delete(queue.path)
-        assert bob.get("/grants").json == {"grants": []}
 
     def test_two_accounts_share_one_queue(self, queue: TestQueue, bob: Client) -> None:
         queue.client.put(f"{queue.path}/grants/bob", {"permission": "send_receive"})
@@ -141,14 +157,3 @@ class TestGrants:
         reply = bob.post(f"{FOREIGN}/messages/delete", {"receipts": receipts})
         assert reply.json["failed"] == []
         assert queue.counts() == {}
-
-    def test_a_grant_ends_with_its_queue(self, make_queue: MakeQueue, bob: Client) -> None:
-        queue = make_queue()
-        queue.client.put(f"{queue.path}/grants/bob", {"permission": "full"})
-        queue.client.delete(queue.path)
-        assert bob.get(FOREIGN).code == "Forbidden"
-
-        make_queue()
-
-        assert bob.get(FOREIGN).code == "Forbidden"
-        assert queue.client.get(f"{queue.path}/grants").json == {"grants": []}

@@ -123,7 +123,7 @@ class TestSends:
         assert bucket.calls.count("put") == 1
 
     def test_messages_of_groups_share_the_object(
-        self, world: World, make_queue: MakeQueue, bucket: Bucket
+        self, make_queue: MakeQueue, bucket: Bucket
     ) -> None:
         queue = make_queue(ordered=True)
         messages = [{**each, "group": f"g{n % 3}"} for n, each in enumerate(large(6))]
@@ -191,7 +191,7 @@ class TestFailures:
         assert [each["body_base64"] for each in held] == [each["body_base64"] for each in messages]
 
     def test_a_repetition_meets_what_was_stored_without_the_bucket(
-        self, world: World, queue: TestQueue, bucket: Bucket
+        self, queue: TestQueue, bucket: Bucket
     ) -> None:
         messages, attempt = large(2), f"01M7Q5CQG0{8:016d}"
         bucket.refused = {"put"}
@@ -201,7 +201,7 @@ class TestFailures:
         assert len(queue.receive_all()) == 2
 
     def test_what_the_bucket_refuses_to_read_is_free_again(
-        self, world: World, queue: TestQueue, bucket: Bucket
+        self, queue: TestQueue, bucket: Bucket
     ) -> None:
         queue.try_send(large())
         bucket.refused = {"get"}
@@ -389,7 +389,7 @@ class TestLife:
         assert {key[:3] for key in bucket.keys} == {"d03"}
 
     def test_a_dead_letter_within_the_objects_life_needs_no_copy(
-        self, world: World, make_queue: MakeQueue, bucket: Bucket
+        self, make_queue: MakeQueue, bucket: Bucket
     ) -> None:
         dead = make_queue("dead")
         queue = make_queue(dead_letter={"queue": "dead", "max_receives": 9})
@@ -417,7 +417,7 @@ class TestLife:
         assert len(queue.receive()) == 1
 
     def test_a_message_is_not_moved_while_its_object_cannot_be_copied(
-        self, world: World, make_queue: MakeQueue, bucket: Bucket
+        self, make_queue: MakeQueue, bucket: Bucket
     ) -> None:
         make_queue("dead", message_retention_seconds=1_296_000)
         queue = make_queue(dead_letter={"queue": "dead", "max_receives": 9})

@@ -197,14 +197,3 @@ def test_a_pause_beside_it_posts_nothing_and_resuming_goes_on(
     call(web, "resume")
     schedules.pass_seconds(700)
     assert url.taken == set(ids)
-
-
-def test_bad_values_are_refused(topic: TestTopic) -> None:
-    for share in (0.05, 1.1, "half"):
-        with pytest.raises(AssertionError, match="breaker"):
-            topic.subscribe("web", "http", breaker={"share": share})
-    for retry in ({"policy": "exponential_decay"}, {"policy": "backoff"}):
-        with pytest.raises(AssertionError, match="breaker"):
-            topic.subscribe("web", "http", breaker={}, retry=retry)
-    with pytest.raises(AssertionError, match="breaker"):
-        topic.subscribe("pulled", "pull", breaker={})

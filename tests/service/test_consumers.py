@@ -136,7 +136,7 @@ class TestWhatIsShown:
 
 class TestWhatIsWritten:
     def test_a_key_and_source_cost_one_unit_in_five_minutes(
-        self, world: World, alice: Client, make_queue: MakeQueue
+        self, world: World, make_queue: MakeQueue
     ) -> None:
         queue, other = make_queue(), make_queue("other")
         queue.peek()  # the use of the key, once a day

@@ -52,6 +52,7 @@ def test_an_attribute_that_is_not_given_is_not_compared(
 @pytest.mark.parametrize(
     ("path", "first", "others"),
     [
+        ("/topics/other", {}, [{"max_message_bytes": 2_048}, {"description": "d"}]),
         (
             "/queues/other",
             {"delay_seconds": 5, "fair": True},
@@ -68,20 +69,32 @@ def test_an_attribute_that_is_not_given_is_not_compared(
         (RECEIVER, {"start": "earliest"}, [{"start": "latest"}]),
         (RECEIVER, {"filter": {"tags": ["a"]}}, [{"filter": None}, {"filter": {"tags": ["b"]}}]),
         (GROUP, PULL | {"ordered": True}, [PULL | {"ordered": False}, HOOK]),
-        (GROUP, PULL | {"filter": {"tags": ["a"]}}, [PULL | {"filter": None}]),
+        (
+            GROUP,
+            PULL | {"filter": {"tags": ["a"]}, "retry": SLOW},
+            [
+                PULL | {"filter": None},
+                PULL | {"filter": {"tags": ["b"]}},
+                PULL | {"retry": {"policy": "unordered"}},
+                PULL | {"mode": "broadcasting"},
+            ],
+        ),
         (GROUP, PULL | {"start": "earliest"}, [PULL | {"start": "latest"}]),
         (URL, HOOK | {"rate": 10}, [HOOK | {"rate": None}, HOOK | {"endpoint": "https://a.b/c"}]),
     ],
 )
 def test_an_attribute_that_is_given_is_compared_also_with_a_default(
-    alice: Client, path: str, first: dict[str, Any], others: list[dict[str, Any]]
+    world: World, alice: Client, path: str, first: dict[str, Any], others: list[dict[str, Any]]
 ) -> None:
-    assert alice.put(path, first).status == 201
+    made = alice.put(path, first)
+    assert made.status == 201
+    world.clock.pass_seconds(5)
 
     for other in others:
         reply = alice.put(path, other)
         assert (reply.status, reply.code) == (409, "AlreadyExists"), other
-    assert alice.put(path, first).status == 200
+    again = alice.put(path, first)
+    assert (again.status, again.json | {"secret": ""}) == (200, made.json | {"secret": ""})
 
 
 @pytest.mark.parametrize(
@@ -103,6 +116,20 @@ def test_with_exact_an_attribute_that_is_not_given_must_be_at_its_default(
     assert alice.put(path, whole, exact="true").status == 200
     reply = alice.put(path, part, exact="true")
     assert (reply.status, reply.code) == (409, "AlreadyExists")
+
+
+@pytest.mark.parametrize("path", [QUEUE, TOPIC, RECEIVER, GROUP])
+def test_a_name_that_differs_in_case_alone_exists_already(alice: Client, path: str) -> None:
+    given = PULL if path == GROUP else {}
+    alice.put(path, given)
+    parent, _, name = path.rpartition("/")
+    other = f"{parent}/{name.capitalize()}"
+
+    reply = alice.put(other, given)
+
+    assert (reply.status, reply.code) == (409, "AlreadyExists")
+    assert alice.get(other).status == 404
+    assert alice.get(path).json["name"] == name
 
 
 @pytest.mark.parametrize("path", [QUEUE, TOPIC, RECEIVER, GROUP])

@@ -84,7 +84,7 @@ def test_messages_of_the_queue_and_of_its_receivers_are_deleted_by_any_of_their_
     assert answer["messages"] == []
 
 
-def test_each_receipt_has_its_own_result(world: World, make_queue: MakeQueue) -> None:
+def test_each_receipt_has_its_own_result(make_queue: MakeQueue) -> None:
     queue, other = make_queue(), make_queue("other")
     queue.send("a", "b", "c")
     other.send("x")

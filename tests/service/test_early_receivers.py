@@ -43,9 +43,7 @@ def archived(world: World) -> int:
 
 
 class TestTheBacklog:
-    def test_all_that_waits_is_in_it_however_it_is_stored(
-        self, world: World, queue: TestQueue
-    ) -> None:
+    def test_all_that_waits_is_in_it_however_it_is_stored(self, queue: TestQueue) -> None:
         sent = queue.send("small", attributes={"a": "1"}, tags=["t"])
         sent += queue.send("large" * 600)
         sent += queue.send(*(f"one of {n}" for n in range(16)))
@@ -150,7 +148,7 @@ class TestTheBacklog:
 
         assert [each["id"] for each in fill(queue)] == [sent[2]["id"]]
 
-    def test_a_filter_selects_of_it(self, world: World, queue: TestQueue) -> None:
+    def test_a_filter_selects_of_it(self, queue: TestQueue) -> None:
         queue.try_send(
             [
                 {"body": "r", "tags": ["red"]},
@@ -164,7 +162,7 @@ class TestTheBacklog:
 
         assert filled(queue) == ["r", "r" * 2_000]
 
-    def test_dead_letters_tell_their_source(self, world: World, make_queue: MakeQueue) -> None:
+    def test_dead_letters_tell_their_source(self, make_queue: MakeQueue) -> None:
         dead = make_queue("dead")
         queue = make_queue(dead_letter={"queue": "dead", "max_receives": 5})
         queue.send("x", "y")

@@ -173,7 +173,7 @@ def test_one_costs_three_write_units_and_a_look_at_twenty_six_read_units(
 
 
 @pytest.mark.parametrize("protocol", ["pull", "queue"])
-def test_what_posts_nothing_keeps_no_answers(world: World, topic: TestTopic, protocol: str) -> None:
+def test_what_posts_nothing_keeps_no_answers(topic: TestTopic, protocol: str) -> None:
     topic.client.put("/queues/q", {})
     given = {"endpoint": "q"} if protocol == "queue" else {}
     topic.subscribe("other", protocol, keep_answers=False, **given)

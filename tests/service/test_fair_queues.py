@@ -201,9 +201,7 @@ class TestAttributes:
 
 
 class TestInFlight:
-    def test_a_group_has_no_more_in_flight_than_it_may(
-        self, world: World, make_queue: MakeQueue
-    ) -> None:
+    def test_a_group_has_no_more_in_flight_than_it_may(self, make_queue: MakeQueue) -> None:
         queue = make_queue("orders", fair=True, partitions=1, max_in_flight=5)
         for _ in range(40):
             queue.send("x", group="limited")

@@ -14,7 +14,7 @@ from tests.service.topics import TestTopic
 from cirrusmq.fanout.stream_batch import TOGETHER, deliver_records
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 from cirrusmq_lambda.streams import read_entry
-from cirrusmq_local.testing import Client, Subscriber, World
+from cirrusmq_local.testing import Subscriber, World
 
 COUNT = 3 * TOGETHER
 
@@ -118,7 +118,7 @@ class TestStopping:
         assert len(group.receive_all()) >= done
 
     def test_a_throttled_subscription_holds_up_nobody_else_of_the_shard(
-        self, world: World, alice: Client, topic: TestTopic, make_queue: MakeQueue
+        self, world: World, topic: TestTopic, make_queue: MakeQueue
     ) -> None:
         throttled, inbox = topic.subscribe("throttled"), make_queue("inbox")
         topic.subscribe("box", "queue", endpoint="inbox")
@@ -155,9 +155,7 @@ class TestNews:
             held = topic.client.post(path, {"wait_seconds": 0.2}).json["messages"]
             assert [message["body"] for message in held] == ["00"]
 
-    def test_the_trace_has_it(
-        self, world: World, topic: TestTopic, stale: list[dict[str, Any]]
-    ) -> None:
+    def test_the_trace_has_it(self, topic: TestTopic, stale: list[dict[str, Any]]) -> None:
         send_id = stale[0]["dynamodb"]["Keys"]["sk"]["S"].partition("#")[2]
         states = {name: each["state"] for name, each in topic.trace(f"Msg-{send_id}0").items()}
         assert states == {"before": "pending", "news": "pending"}

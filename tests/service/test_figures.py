@@ -174,7 +174,7 @@ def test_receivers_and_pull_subscriptions_are_looked_at_too(
 
 
 def test_dead_letters_are_told_when_they_are_counted(
-    world: World, make_queue: MakeQueue, figures: Figures
+    make_queue: MakeQueue, figures: Figures
 ) -> None:
     make_queue("dead")
     queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})

@@ -18,7 +18,7 @@ from cirrusmq_client import Queue, Received, Retry, Subscription, batch_response
 from cirrusmq_client.exactly_once import AlreadyConsumed
 from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE
 from cirrusmq_lambda.answers.received import ReceivedMessage
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing import World
 
 INVOKE = {"function": "handler"}
 LARGE = 1_048_576
@@ -186,7 +186,7 @@ class Effects:
 
 
 def test_exactly_once_acts_once_in_a_function_and_beside_it_in_a_consumer(
-    world: World, alice: Client, make_queue: MakeQueue
+    world: World, make_queue: MakeQueue
 ) -> None:
     """A message that a function has done, and whose delete was lost, comes to whoever is next."""
     effects: list[str] = []

@@ -184,9 +184,7 @@ def test_a_policy_that_ends_counts_only_tried_receives(world: World, topic: Test
     }
 
 
-def test_an_ordered_group_goes_on_with_the_same_message(
-    world: World, make_queue: MakeQueue
-) -> None:
+def test_an_ordered_group_goes_on_with_the_same_message(make_queue: MakeQueue) -> None:
     queue = make_queue(ordered=True)
     for body in "abc":
         queue.send(body, group="g")
@@ -276,9 +274,7 @@ def test_one_that_is_too_old_when_it_is_given_back_keeps_its_count(
     assert letter["dead_letter"]["receive_count"] == 0
 
 
-def test_a_look_up_and_a_peek_show_the_same_count(
-    world: World, alice: Client, queue: TestQueue
-) -> None:
+def test_a_look_up_and_a_peek_show_the_same_count(alice: Client, queue: TestQueue) -> None:
     (sent,) = queue.send("a")
     queue.give_back(*queue.receive(), tried=False)
 

@@ -100,9 +100,7 @@ def test_a_url_that_is_gone_is_paused_until_it_is_resumed(
     assert len(url.asked_ms) == 4
 
 
-def test_a_pause_of_its_owner_says_nothing_of_the_url(
-    world: World, alice: Client, topic: TestTopic
-) -> None:
+def test_a_pause_of_its_owner_says_nothing_of_the_url(alice: Client, topic: TestTopic) -> None:
     topic.subscribe("web", "http")
     shown = alice.post("/topics/news/subscriptions/web/pause").json
     assert (shown["paused"], "gone" in shown) == (True, False)

@@ -162,7 +162,7 @@ def test_a_change_keeps_what_this_release_does_not_know(
     assert later.missing(places, depths) == []
 
 
-def test_both_copies_of_a_rotated_key_keep_it(world: World, alice: Client, later: Later) -> None:
+def test_both_copies_of_a_rotated_key_keep_it(alice: Client, later: Later) -> None:
     made = alice.post("/keys", {"account": "alice"}).json["access_key_id"]
     # Of the key itself: a scope or right that is not known is refused (below).
     later.change(made, **{MEMBER: 0})

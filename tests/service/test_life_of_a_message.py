@@ -247,9 +247,7 @@ class TestReceipts:
 
         assert queue.act("delete", held, held) == {"deleted": [held["receipt"]], "failed": []}
 
-    def test_deletes_are_per_entry_and_answered_in_the_order_asked(
-        self, world: World, queue: TestQueue
-    ) -> None:
+    def test_deletes_are_per_entry_and_answered_in_the_order_asked(self, queue: TestQueue) -> None:
         queue.send(*"abcdef")
         stale = queue.receive(3)
         queue.hold(stale[1], 0)

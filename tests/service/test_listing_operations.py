@@ -174,7 +174,7 @@ def test_one_whose_id_has_no_time_is_found_by_it_alone(world: World, queue: Test
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 6])
-def test_pages_hold_each_once(world: World, queue: TestQueue, limit: int) -> None:
+def test_pages_hold_each_once(queue: TestQueue, limit: int) -> None:
     begun = [queue.start("purge") for _ in range(5)]
 
     first = queue.client.get("/operations", f"limit={limit}").json["operations"]

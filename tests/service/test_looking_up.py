@@ -228,7 +228,7 @@ class TestTopics:
         assert topic.client.get(path, "body=1").code == "InvalidParameter"
 
     def test_a_groups_and_a_urls_oldest_message_has_an_age(
-        self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         group = topic.subscribe("group")
         web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [9_000]})

@@ -262,7 +262,7 @@ def test_an_ordered_queue_gives_back_where_the_message_stands(
 
 class TestTombstones:
     def test_a_send_that_is_repeated_in_the_last_moment_finds_what_was_moved(
-        self, world: World, queue: TestQueue, now: Any
+        self, world: World, queue: TestQueue
     ) -> None:
         attempt = _attempt(world)
         queue.try_send([{"body": "x"}], attempt=attempt)

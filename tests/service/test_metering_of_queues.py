@@ -13,7 +13,7 @@ from tests.service.topics import Schedules, TestTopic
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.storage.counters import read_kept
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing import Client, Subscriber, World
+from cirrusmq_local.testing import Subscriber, World
 
 
 def kept(world: World, queue: TestQueue) -> int:
@@ -99,9 +99,7 @@ def test_what_expires_is_no_delete(world: World, make_queue: MakeQueue) -> None:
     assert kept(world, queue) == 0
 
 
-def test_a_batch_that_the_stream_repeats_counts_once(
-    world: World, alice: Client, queue: TestQueue
-) -> None:
+def test_a_batch_that_the_stream_repeats_counts_once(world: World, queue: TestQueue) -> None:
     queue.send(*"abcd")
     world.settle()
     before = usage(world)
@@ -128,7 +126,7 @@ def stored_records(world: World) -> dict[str, Any]:
     "lengths", [(9, 5), (5, 9), (9, 5, 9), (9, 2, 7, 2), (1, 9, 1, 9), (4, 4, 9, 9)]
 )
 def test_a_batch_repeated_with_another_length_adds_the_difference(
-    world: World, alice: Client, queue: TestQueue, lengths: Sequence[int]
+    world: World, queue: TestQueue, lengths: Sequence[int]
 ) -> None:
     for number in range(9):
         queue.send("x" * (number + 1))
@@ -152,7 +150,7 @@ def test_a_batch_repeated_with_another_length_adds_the_difference(
 
 
 def test_what_is_on_its_way_is_refused_behind_a_shorter_batch_that_adds_nothing(
-    world: World, alice: Client, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its answer was lost, and it takes effect when the batch was counted in two."""
     for number in range(4):

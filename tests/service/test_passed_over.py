@@ -139,7 +139,7 @@ class TestReceives:
         "kind", [pytest.param("plain", marks=pytest.mark.long), "fair", "ordered"]
     )
     def test_it_becomes_a_dead_letter_where_there_is_a_queue_for_them(
-        self, world: World, make_queue: MakeQueue, kind: str
+        self, make_queue: MakeQueue, kind: str
     ) -> None:
         dead = make_queue("dead", max_message_bytes=MAX)
         kinds = {} if kind == "plain" else {kind: True}
@@ -338,7 +338,7 @@ def test_a_reader_of_a_log_without_gzip_is_told_where_to_go_on(
 
 
 def test_a_peek_goes_on_behind_more_than_a_page_of_them(
-    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+    make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cirrusmq.receiving.peek.PEEK_UNITS", 1.0)
     monkeypatch.setattr("cirrusmq.receiving.peek._PAGE_PARCELS", (4, 4))

@@ -127,7 +127,6 @@ class TestPausing:
 
     def test_no_lease_begins_on_a_state_that_was_read_before_the_pause(
         self,
-        world: World,
         topic: TestTopic,
         subscriber: Subscriber,
         schedules: Schedules,

@@ -94,9 +94,7 @@ class TestReceiving:
         answer(queue)
         assert world.units(lambda: answer(queue)) == (0, 0)
 
-    def test_topics_go_on_delivering_to_it(
-        self, world: World, queue: TestQueue, topic: TestTopic
-    ) -> None:
+    def test_topics_go_on_delivering_to_it(self, queue: TestQueue, topic: TestTopic) -> None:
         topic.subscribe("to-queue", protocol="queue", endpoint=queue.name)
         pause(queue)
         topic.publish("copy")

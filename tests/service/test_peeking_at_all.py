@@ -9,7 +9,7 @@ from tests.service.conftest import MakeQueue, Message, TestQueue
 from tests.service.topics import TestTopic
 
 from cirrusmq.receiving import peek
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing import World
 
 
 def pages(queue: TestQueue, **request: Any) -> list[list[Message]]:
@@ -131,7 +131,7 @@ class TestDeadLetters:
         assert bodies(dead, older_than_seconds=5, younger_than_seconds=6) == []
 
     def test_a_subscriptions_are_chosen_by_its_topic_and_name(
-        self, alice: Client, topic: TestTopic, make_queue: MakeQueue
+        self, topic: TestTopic, make_queue: MakeQueue
     ) -> None:
         dead = make_queue("dead")
         for name in ("one", "two"):

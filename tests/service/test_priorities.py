@@ -202,9 +202,7 @@ class TestWithOthers:
         world.settle()
         assert bodies(queue.receive(receiver="audit")) == ["16", "7", "1"]
 
-    def test_copies_of_a_topic_have_the_lowest(
-        self, world: World, queue: TestQueue, topic: TestTopic
-    ) -> None:
+    def test_copies_of_a_topic_have_the_lowest(self, queue: TestQueue, topic: TestTopic) -> None:
         topic.subscribe("to-queue", protocol="queue", endpoint=queue.name)
         topic.publish("copy")
         send(queue, 2)

@@ -121,9 +121,7 @@ class TestOrder:
         assert bodies(held) == ["16"]
         assert seen == ["1", "1", "1", "12", "1", "16", "1", "1"]
 
-    def test_a_waiting_receive_takes_the_best_of_what_comes(
-        self, world: World, make_queue: MakeQueue
-    ) -> None:
+    def test_a_waiting_receive_takes_the_best_of_what_comes(self, make_queue: MakeQueue) -> None:
         queue = make_queue(priorities=4, partitions=16)
         for priority in (1, 2, 4, 3, 1):
             queue.send(f"{priority}", priority=priority, delay_seconds=5)

@@ -124,7 +124,7 @@ def test_queues_that_need_a_send_get_a_reference(
 
 
 def test_a_message_that_became_its_own_group_goes_back_to_it(
-    world: World, topic: TestTopic, make_queue: MakeQueue, bucket: Bucket
+    topic: TestTopic, make_queue: MakeQueue, bucket: Bucket
 ) -> None:
     """Its object has no group; an unordered dead-letter queue between does not lose it."""
     dead = make_queue("dead")
@@ -185,7 +185,7 @@ def test_a_repeated_publish_is_stored_once(
 
 
 def test_where_the_bucket_refuses_the_record_has_the_bodies(
-    world: World, topic: TestTopic, bucket: Bucket
+    topic: TestTopic, bucket: Bucket
 ) -> None:
     group = topic.subscribe("group")
     bucket.refused = {"put"}

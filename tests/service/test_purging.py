@@ -344,7 +344,7 @@ class TestDeduplicatedSends:
         assert queue.bodies() == ["plain", "second"]
 
     def test_a_rewind_brings_back_what_was_sent_after_the_purge_alone(
-        self, world: World, make_queue: MakeQueue, now: Callable[..., str]
+        self, make_queue: MakeQueue, now: Callable[..., str]
     ) -> None:
         queue = make_queue(rewind_seconds=3_600)
         start = now(-60)

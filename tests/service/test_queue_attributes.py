@@ -84,33 +84,6 @@ def test_a_name_is_a_letter_then_letters_digits_dashes_and_underscores(
     assert alice.put(f"/queues/{name}").json["name"] == name
 
 
-def test_a_name_that_differs_in_case_alone_is_taken_even_with_equal_attributes(
-    alice: Client,
-) -> None:
-    alice.put("/queues/Orders")
-
-    reply = alice.put("/queues/orders")
-
-    assert (reply.status, reply.code) == (409, "AlreadyExists")
-
-
-def test_a_queue_is_addressed_with_its_exact_case(alice: Client) -> None:
-    alice.put("/queues/Orders")
-
-    assert alice.get("/queues/orders").code == "QueueNotFound"
-    assert alice.get("/queues/Orders").status == 200
-
-
-def test_a_put_with_exactly_the_same_attributes_finds_the_queue(alice: Client) -> None:
-    attributes = {"delay_seconds": 5, "labels": {"team": "blue", "tier": "1"}}
-    created = alice.put("/queues/orders", attributes)
-
-    again = alice.put("/queues/orders", attributes)
-
-    assert (created.status, again.status) == (201, 200)
-    assert again.json == created.json
-
-
 def test_two_accounts_may_use_one_name(alice: Client, bob: Client) -> None:
     alice.put("/queues/orders", {"delay_seconds": 5})
 

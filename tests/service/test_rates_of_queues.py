@@ -114,7 +114,7 @@ class TestSends:
         assert queue.try_send([{"body": ""}]).status == 400
         assert queue.try_send([{"body": "x"}]).status == 201
 
-    def test_a_rate_is_taken_away(self, world: World, make_queue: MakeQueue) -> None:
+    def test_a_rate_is_taken_away(self, make_queue: MakeQueue) -> None:
         queue = make_queue(send_rate=1)
         assert queue.patch(send_rate=None).status == 200
         assert {queue.try_send([{"body": "x"}]).status for _ in range(20)} == {201}

@@ -40,7 +40,7 @@ def full(world: World, make_queue: MakeQueue) -> TestQueue:
 
 
 def test_who_takes_one_message_after_the_other_reads_few_behind_it(
-    world: World, full: TestQueue, pages: list[int]
+    full: TestQueue, pages: list[int]
 ) -> None:
     taken = []
     for _ in range(12):

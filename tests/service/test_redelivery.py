@@ -78,7 +78,7 @@ def test_one_that_fails_again_is_retried_anew_and_then_dead(
     assert topic.trace(message["id"])["web"]["state"] == "delivered"
 
 
-def test_a_group_receives_it_once_more_with_all_that_it_had(world: World, topic: TestTopic) -> None:
+def test_a_group_receives_it_once_more_with_all_that_it_had(topic: TestTopic) -> None:
     group = topic.subscribe("all")
     (message,) = topic.publish("one", tags=["t"], attributes={"a": "b"})
     group.delete(*group.receive())
@@ -111,7 +111,7 @@ def test_an_ordered_group_gets_it_at_its_end(topic: TestTopic) -> None:
     assert seen == ["2", "1", "3"]
 
 
-def test_a_large_message_is_delivered_again_from_its_object(world: World, topic: TestTopic) -> None:
+def test_a_large_message_is_delivered_again_from_its_object(topic: TestTopic) -> None:
     topic.client.patch("/topics/news", {"max_message_bytes": 1_048_576})
     group = topic.subscribe("all")
     (message,) = topic.publish("x" * 300_000)
@@ -151,7 +151,7 @@ def test_a_dead_letter_may_be_delivered_again_and_stays_where_it_is(
     assert TestQueue(topic.client, "dead").counts() == {"active": 1}
 
 
-def test_several_are_put_in_one_operation_and_each_once(world: World, topic: TestTopic) -> None:
+def test_several_are_put_in_one_operation_and_each_once(topic: TestTopic) -> None:
     group = topic.subscribe("all")
     published = topic.publish(*map(str, range(10)))
     group.delete(*group.receive())
@@ -211,7 +211,7 @@ def test_of_what_is_gone_meanwhile_the_operation_tells(
     assert group.receive() == []
 
 
-def test_a_group_that_is_rewound_since_is_traced_from_there(world: World, topic: TestTopic) -> None:
+def test_a_group_that_is_rewound_since_is_traced_from_there(topic: TestTopic) -> None:
     group = topic.subscribe("all")
     begun = topic.client.get("/health").json["time"]
     (message,) = topic.publish("one")

@@ -115,7 +115,7 @@ def test_a_runner_that_stood_still_moves_nothing_beside_its_successor(
     assert queue.counts() == dead.counts() == {"active": 10}
 
 
-def test_only_active_messages_move(world: World, dead: TestQueue, queue: TestQueue) -> None:
+def test_only_active_messages_move(dead: TestQueue, queue: TestQueue) -> None:
     kill(queue, "a", "b")
     dead.send("delayed", delay_seconds=60)
     (held,) = dead.receive(1)
@@ -127,7 +127,7 @@ def test_only_active_messages_move(world: World, dead: TestQueue, queue: TestQue
 
 
 def test_those_whose_source_is_gone_stay_and_are_told_of(
-    world: World, dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
+    dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
 ) -> None:
     gone = make_queue("gone", dead_letter={"queue": "dead", "max_receives": 5})
     kill(gone, *"xyz")

@@ -264,7 +264,7 @@ class TestByReceipt:
 
     @pytest.mark.parametrize("applied", [False, True])
     def test_it_survives_the_failure_of_any_call(
-        self, world: World, dead: TestQueue, queue: TestQueue, crashed: Crashed, applied: bool
+        self, dead: TestQueue, queue: TestQueue, crashed: Crashed, applied: bool
     ) -> None:
         for call in range(60):
             give_up(queue, *"ab")
@@ -350,7 +350,6 @@ class TestSubscriptions:
     )
     def test_a_urls_are_posted_to_it_again(
         self,
-        world: World,
         dead: TestQueue,
         topic: TestTopic,
         subscriber: Subscriber,

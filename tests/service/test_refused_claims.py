@@ -60,7 +60,7 @@ def later(world: World, queue: TestQueue) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("refused", [0, 4, 15])
 def test_one_throttled_claim_of_16_leaves_the_other_15_to_be_answered(
-    world: World, strict: TestQueue, refuse: Refuse, refused: int
+    strict: TestQueue, refuse: Refuse, refused: int
 ) -> None:
     sent = {strict.send(body)[0]["id"] for body in "abcdefghijklmnop"}
     refuse("UpdateItem", times=1, after=refused)
@@ -75,7 +75,7 @@ def test_one_throttled_claim_of_16_leaves_the_other_15_to_be_answered(
 
 
 def test_a_partition_that_refuses_does_not_hide_the_others(
-    world: World, make_queue: MakeQueue, refuse: Refuse
+    make_queue: MakeQueue, refuse: Refuse
 ) -> None:
     queue = make_queue(partitions=8)
     for body in "abcdefghijklmnop":
@@ -121,7 +121,7 @@ def test_messages_whose_bodies_cannot_be_read_are_given_back_as_if_never_receive
 
 
 def test_messages_whose_bodies_are_at_hand_are_answered_though_others_cannot_be_read(
-    world: World, strict: TestQueue, refuse: Refuse
+    strict: TestQueue, refuse: Refuse
 ) -> None:
     strict.send("small")
     strict.send(LARGE)
@@ -135,9 +135,7 @@ def test_messages_whose_bodies_are_at_hand_are_answered_though_others_cannot_be_
     assert (given_back["body"], given_back["receive_count"]) == (LARGE, 1)
 
 
-def test_what_cannot_be_given_back_either_stays_held(
-    world: World, strict: TestQueue, refuse: Refuse
-) -> None:
+def test_what_cannot_be_given_back_either_stays_held(strict: TestQueue, refuse: Refuse) -> None:
     strict.send(LARGE)
     refuse("BatchGetItem")
     refuse("UpdateItem", after=1)
@@ -173,7 +171,7 @@ class TestOrderedQueues:
 
     @pytest.mark.parametrize("refused", [0, 1, 2])
     def test_a_throttled_claim_ends_what_is_taken_of_its_group(
-        self, world: World, queue: TestQueue, refuse: Refuse, refused: int
+        self, queue: TestQueue, refuse: Refuse, refused: int
     ) -> None:
         for number in "123":
             queue.send(number, group="g")
@@ -187,7 +185,7 @@ class TestOrderedQueues:
         assert len(received) < 4
 
     def test_nothing_is_answered_behind_a_message_that_cannot_be_read(
-        self, world: World, queue: TestQueue, refuse: Refuse
+        self, queue: TestQueue, refuse: Refuse
     ) -> None:
         queue.send("1", group="g")
         queue.send(LARGE, group="g")

@@ -189,9 +189,7 @@ def test_a_repeat_that_wants_fewer_gets_as_many_messages_as_it_wants() -> None:
     assert alice.receive("orders", 3, attempt=token, repeat=True) == first[:3]
 
 
-def test_a_message_that_comes_late_in_the_wait_is_found_by_its_repeat(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_message_that_comes_late_in_the_wait_is_found_by_its_repeat() -> None:
     world = World()
     alice = queue(world, 4)
     alice.send("orders", "late", delay_seconds=10)

@@ -513,7 +513,7 @@ class TestOtherFeatures:
 
 class TestOtherAccounts:
     def test_only_the_account_that_asks_reads_the_reply(
-        self, world: World, queue: TestQueue, bob: Client
+        self, queue: TestQueue, bob: Client
     ) -> None:
         queue.client.put(f"{queue.path}/grants/bob", {"permission": "send"})
         path = f"/queues/alice:{queue.name}/messages"

@@ -85,9 +85,7 @@ def test_the_time_of_sending_counts_not_that_of_deleting(
     assert rewindable.bodies() == []
 
 
-def test_messages_still_in_the_queue_are_untouched(
-    world: World, rewindable: TestQueue, now: Now
-) -> None:
+def test_messages_still_in_the_queue_are_untouched(rewindable: TestQueue, now: Now) -> None:
     start = now()
     rewindable.send(*"abcd")
     held = rewindable.receive(3)

@@ -401,9 +401,7 @@ class TestOrderedGroups:
         publish_each(topic, "6", group="g")
         assert take_in_order(group) == [*"3456"]
 
-    def test_what_is_behind_waits_for_what_is_held_of_before(
-        self, topic: TestTopic, world: World
-    ) -> None:
+    def test_what_is_behind_waits_for_what_is_held_of_before(self, topic: TestTopic) -> None:
         group = topic.subscribe("group", ordered=True)
         sent = publish_each(topic, *"123", group="g")
         (held,) = group.receive(1)

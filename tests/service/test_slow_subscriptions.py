@@ -73,7 +73,7 @@ def pass_on(world: World, topic: TestTopic, *bodies: str) -> tuple[float, float]
 
 class TestNew:
     def test_a_new_one_is_slow_until_its_first_post_took_no_second(
-        self, world: World, topic: TestTopic, subscriber: Subscriber, runs: Runs
+        self, topic: TestTopic, subscriber: Subscriber, runs: Runs
     ) -> None:
         subscribe(topic, "web")
         assert runs.of(lambda: topic.publish("one")) == {"push": 1, "push_slow": 1}

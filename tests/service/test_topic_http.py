@@ -284,7 +284,7 @@ class TestConfirmation:
         assert token not in str(strict.items("directory"))
 
     def test_an_endpoint_that_refuses_the_question_stays_unconfirmed(
-        self, strict: World, topic: TestTopic, alice: Client
+        self, strict: World, topic: TestTopic
     ) -> None:
         strict.endpoint = lambda url: "status 404"
         web = topic.subscribe("web", "http")

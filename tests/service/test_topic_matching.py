@@ -1,4 +1,7 @@
-"""Which subscriptions a message reaches, through HTTP: tags, routing keys, SQL, and bad filters."""
+"""Which subscriptions a message reaches, through HTTP: tags, routing keys, SQL and policies.
+
+What each filter lets pass and refuses is in `tests/unit/filters`; that it is asked is here.
+"""
 
 from __future__ import annotations
 
@@ -21,26 +24,10 @@ class TestTags:
         ("filter", "tags", "reached"),
         [
             (None, [], True),
-            (None, ["a"], True),
-            ({"tags": []}, ["a"], True),
-            ({"tags": ["a"]}, ["a"], True),
             ({"tags": ["a", "b"]}, ["b", "c"], True),
             ({"tags": ["a"]}, ["b"], False),
-            ({"tags": ["a"]}, ["A"], False),
-            ({"tags": ["a"]}, ["ab"], False),
-            ({"tags": ["a"]}, ["*"], False),
-            ({"tags": ["*"]}, ["a"], False),
             ({"tags": ["a"]}, [], False),
-            ({"tag_expression": "*"}, [], True),
-            ({"tag_expression": "*"}, ["a"], True),
             ({"tag_expression": "TagA||TagB"}, ["TagB"], True),
-            ({"tag_expression": "TagA||TagB"}, ["TagC"], False),
-            ({"tag_expression": "TagA||TagB"}, [], False),
-            ({"tag_expression": " TagA || TagB "}, ["TagA"], True),
-            ({"tag_expression": "TagA|TagB"}, ["TagA"], False),
-            ({"tags": ["t" * 16]}, ["t" * 16], True),
-            ({"tags": list("abcdefghij")}, ["j"], True),
-            ({"tags": ["z"]}, list("abcdefghiz"), True),
             ({"tags": ["日本"]}, ["日本"], True),
         ],
     )
@@ -88,24 +75,13 @@ class TestRoutingKeys:
         ("keys", "routing_key", "reached"),
         [
             (["1.*.0"], "1.any.0", True),
-            (["1.*.0"], "1.0", False),
             (["1.*.0"], "1.2.3.0", False),
-            (["1.*.0"], "1..0", False),
-            (["1.#.0"], "1.2.3.4.4.2.2.0", True),
             (["1.#.0"], "1.0", True),
             (["1.#.0"], "1.2", False),
-            (["#"], "a.b", True),
             (["#"], "", True),
             (["#"], None, True),
             (["*"], None, False),
-            (["*"], "a", True),
-            (["*"], "a.b", False),
-            (["a*"], "ab", False),
-            (["a#"], "a.b", False),
-            (["a"], "A", False),
             (["x", "y", "z", "w", "a.b"], "a.b", True),
-            (["k" * 64], "k" * 64, True),
-            ([".".join("a" * 16)], ".".join("a" * 16), True),
         ],
     )
     def test_star_is_one_word_and_hash_zero_or_more(
@@ -137,26 +113,12 @@ class TestSql:
         ("sql", "attributes", "tags", "reached"),
         [
             (EXAMPLE, {"a": "", "price": "10"}, ["order"], True),
-            (EXAMPLE, {"a": "", "price": "9", "region": "hangzhou"}, ["order"], True),
-            (EXAMPLE, {"a": "", "price": "9"}, ["order"], False),
-            (EXAMPLE, {"price": "10"}, ["order"], False),
             (EXAMPLE, {"a": "", "price": "10"}, ["other"], False),
             ("TAGS = 'a||b'", {}, ["a", "b"], True),
-            ("TAGS = 'b' AND TAGS <> 'c'", {}, ["a", "b"], True),
-            ("TAGS NOT IN ('b', 'c')", {}, ["a", "b"], False),
             ("TRUE", {}, [], True),
             ("FALSE", {}, [], False),
             ("NULL", {}, [], False),
-            ("a", {"a": "true"}, [], False),
-            ("NOT a", {"a": "x"}, [], True),
-            ("a = TRUE", {"a": "tRuE"}, [], True),
-            ("a > 30", {"a": "30.5"}, [], False),
-            ("a > 0", {"a": "1.0"}, [], False),
-            ("a > 0.0", {"a": "1.0"}, [], True),
-            ("b = 'x' OR a > 5", {"b": "x", "a": "y"}, [], True),
             ("a > 5 OR b = 'x'", {"b": "x", "a": "y"}, [], False),
-            ("a = b", {}, [], False),
-            ("a = 'it''s' -- a comment", {"a": "it's"}, [], True),
         ],
     )
     def test_only_true_delivers(

@@ -71,15 +71,6 @@ class TestClustering:
         world.clock.pass_seconds(60)
         assert group.receive() == []
 
-    def test_a_receipt_of_another_subscription_is_not_taken(self, topic: TestTopic) -> None:
-        one, two = topic.subscribe("one"), topic.subscribe("two")
-        topic.publish("x")
-        (held,) = one.receive()
-        for verb in ("delete", "give-back", "dead-letter"):
-            assert two.act(verb, held)["failed"][0]["code"] == "ReceiptExpired"
-        one.delete(held)
-        assert two.bodies() == ["x"]
-
     def test_an_attempt_may_be_repeated(self, world: World, topic: TestTopic) -> None:
         from cirrusmq.base import ulid
 
@@ -178,9 +169,7 @@ class TestRetry:
         assert "sick" in dead
         assert group.show()["dead_letter_queue"] == queue
 
-    def test_a_policy_that_drops_has_no_queue_of_its_own(
-        self, world: World, alice: Client, topic: TestTopic
-    ) -> None:
+    def test_a_policy_that_drops_has_no_queue_of_its_own(self, topic: TestTopic) -> None:
         group = topic.subscribe("group", retry={"policy": "backoff"})
         topic.publish("x")
         reply = group.act("dead-letter", *group.receive())
@@ -239,9 +228,7 @@ class TestRetry:
 
 
 class TestOrdered:
-    def test_a_groups_messages_come_in_order_and_the_group_waits(
-        self, world: World, topic: TestTopic
-    ) -> None:
+    def test_a_groups_messages_come_in_order_and_the_group_waits(self, topic: TestTopic) -> None:
         group = topic.subscribe("group", ordered=True)
         for number in range(12):
             topic.publish(f"{number}", group="ab"[number % 2])

@@ -131,9 +131,7 @@ def test_retries_dead_letters_and_redrives_keep_it(world: World, make_queue: Mak
     assert [*seen, queue.receive()[0]["attributes"]] == [HEADERS] * 4
 
 
-def test_a_grantee_and_a_sender_by_priority_have_it_too(
-    world: World, make_queue: MakeQueue
-) -> None:
+def test_a_grantee_and_a_sender_by_priority_have_it_too(make_queue: MakeQueue) -> None:
     queue = make_queue(priorities=3, sender="key")
     traced(queue, {"body": "x", "priority": 2})
 

@@ -104,7 +104,7 @@ def test_of_messages_published_together_each_has_its_own_attempts(
 
 @pytest.mark.parametrize("policy", ["unordered", "exponential_decay"])
 def test_an_attempt_by_hand_is_one_of_them_and_a_pause_makes_none(
-    world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules, policy: str
+    topic: TestTopic, subscriber: Subscriber, schedules: Schedules, policy: str
 ) -> None:
     web = topic.subscribe("web", "http", retry={"policy": policy})
     subscriber.down()

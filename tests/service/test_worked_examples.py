@@ -24,7 +24,7 @@ class TestThreeUrls:
     """One refuses everything, one refuses some, one takes all."""
 
     def test_what_one_lacks_stays_for_it_alone_and_comes_with_what_is_new(
-        self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         webs = {name: topic.subscribe(name, "http", endpoint=url(name)) for name in ("ant", "bee")}
         topic.subscribe("cat", "http", endpoint=url("cat"))

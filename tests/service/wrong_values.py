@@ -512,6 +512,7 @@ TOPICS: list[Wrong] = [
             (PULL, "max_in_flight", (16,)),
             (PULL, "keep_answers", (True,)),
             (WEB, "content_format", ("xml", None)),
+            (WEB, "breaker", ("half",)),
             (WEB, "start", ("earliest",)),
             (WEB, "invoke", (INVOKE,)),
             (WEB, "keep_answers", (1,)),
@@ -529,6 +530,14 @@ TOPICS: list[Wrong] = [
         {**PULL, "retry": {"policy": "custom", "waits": [1, 0.009]}},
         "retry.waits[1]",
     ),
+    *[
+        (f"PUT {S}/new", {**WEB, "breaker": {"share": share}}, "breaker.share")
+        for share in (0.05, 1.1, "half")
+    ],
+    *[
+        (f"PUT {S}/new", {**WEB, "breaker": {}, "retry": {"policy": policy}}, "breaker")
+        for policy in ("exponential_decay", "backoff")
+    ],
     *each(
         (f"PATCH {S}/group",),
         {
