@@ -330,16 +330,11 @@ class TestManyEnvironments:
 
 
 @pytest.mark.parametrize("fault", [EngineError("InternalServerError", "x", 500), OSError("x")])
-def test_a_counter_that_fails_refuses_nobody(world: World, fault: Exception) -> None:
+def test_a_counter_that_fails_refuses_nobody(
+    monkeypatch: pytest.MonkeyPatch, world: World, fault: Exception
+) -> None:
     alice = world.client("alice")
-    works = world.engine.execute
-
-    def fail(operation: str, request: Any) -> Any:
-        if str(request.get("Key", {}).get("pk", {}).get("S", "")).startswith("T#"):
-            raise fault
-        return works(operation, request)
-
-    world.engine.execute = fail  # type: ignore[method-assign]
+    break_counter(monkeypatch, world, fault)
     for _ in range(3):
         assert statuses(alice, 5) == {200: 5}
         world.clock.pass_seconds(1)

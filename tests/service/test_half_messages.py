@@ -423,12 +423,6 @@ class TestAccounts:
         assert bob.post(f"{path}/half/rollback", {"handle": own}).status == 204
         assert group.bodies() == ["a"]
 
-    def test_who_may_not_publish_may_not_decide(self, topic: TestTopic, bob: Client) -> None:
-        topic.client.put(f"{topic.path}/grants/bob", {"permission": "subscribe"})
-        for call, body in (("receive", {}), ("commit", {"handle": "x"}), ("rollback", {})):
-            reply = bob.post(f"/topics/alice:news/half/{call}", body)
-            assert (reply.status, reply.code) == (403, "Forbidden")
-
 
 class TestRefusals:
     def test_messages_are_checked_when_they_are_prepared(self, world: World, alice: Client) -> None:

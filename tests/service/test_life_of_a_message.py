@@ -183,18 +183,6 @@ def test_an_older_longer_retention_is_not_forgotten(world: World, make_queue: Ma
 
 
 class TestReceipts:
-    def test_only_the_newest_receipt_deletes(self, world: World, queue: TestQueue) -> None:
-        queue.send("a")
-        (first,) = queue.receive()
-        world.clock.pass_seconds(30)
-        (second,) = queue.receive()
-
-        answer = queue.act("delete", first, second)
-
-        assert answer["deleted"] == [second["receipt"]]
-        assert [failed["receipt"] for failed in answer["failed"]] == [first["receipt"]]
-        assert answer["failed"][0]["code"] == "ReceiptExpired"
-
     @pytest.mark.parametrize("verb", ["delete", "give-back", "dead-letter", "visibility"])
     def test_a_stale_receipt_changes_nothing(
         self, world: World, make_queue: MakeQueue, verb: str

@@ -142,12 +142,6 @@ def test_a_key_with_a_scope_sees_those_of_what_it_manages(
     assert with_scope(client, {"send": "all"}).get("/operations").code == "Forbidden"
 
 
-def test_other_accounts_see_none(queue: TestQueue, bob: Client) -> None:
-    queue.start("purge")
-
-    assert ids(bob) == []
-
-
 def test_they_are_listed_for_7_days(world: World, queue: TestQueue) -> None:
     operation = queue.start("purge")
     world.settle()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.service.conftest import TestQueue
 
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing import World
 
 if TYPE_CHECKING:
     from tests.service.conftest import MakeQueue
@@ -34,12 +34,6 @@ def test_an_operation_shows_its_progress(world: World, queue: TestQueue) -> None
     finished = queue.client.get(path).json
     assert (finished["state"], finished["done"]) == ("succeeded", 3)
     assert finished["finished_at"] >= finished["started_at"] == running["started_at"]
-
-
-def test_it_is_its_accounts_alone(queue: TestQueue, bob: Client) -> None:
-    operation = queue.start("purge")
-
-    assert bob.get(f"/operations/{operation}").code == "OperationNotFound"
 
 
 def test_it_is_visible_for_7_days(world: World, queue: TestQueue) -> None:

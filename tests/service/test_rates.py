@@ -265,33 +265,6 @@ class TestCosts:
         assert rates(alice, queues="orders") == [{"kept": [2] * 12}]
 
 
-class TestRefusals:
-    @pytest.mark.parametrize("names", ["", "queues=", "topics=,,"])
-    def test_a_call_names_something(self, alice: Client, names: str) -> None:
-        reply = alice.get("/rates", names)
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-
-    def test_more_than_fifty_names_are_refused(self, alice: Client, queue: TestQueue) -> None:
-        reply = alice.get("/rates", "queues=" + ",".join(["orders"] * 51))
-        assert (reply.status, reply.code) == (400, "InvalidParameter")
-
-    @pytest.mark.parametrize(
-        ("named", "code"),
-        [
-            ("queues=orders,nobody", "QueueNotFound"),
-            ("receivers=orders/nobody", "ReceiverNotFound"),
-            ("topics=nobody", "TopicNotFound"),
-            ("subscriptions=news/nobody", "SubscriptionNotFound"),
-        ],
-    )
-    def test_a_name_that_is_not_there_is_refused(
-        self, alice: Client, queue: TestQueue, named: str, code: str
-    ) -> None:
-        TestTopic(alice)
-        reply = alice.get("/rates", named)
-        assert (reply.status, reply.code) == (404, code)
-
-
 class TestOtherAccounts:
     def test_a_shared_queue_is_named_with_its_account(
         self, world: World, alice: Client, bob: Client, queue: TestQueue

@@ -160,14 +160,6 @@ def test_a_key_reads_it_that_manages_keys_and_everything(alice: Client) -> None:
     assert manager.get("/audit").status == 200
 
 
-def test_other_accounts_see_nothing_of_it(alice: Client, bob: Client) -> None:
-    alice.put("/queues/orders")
-
-    assert changes(bob) == []
-    cursor = f"cursor={bob.get('/queues').json.get('cursor', 'x')}"
-    assert bob.get("/audit", cursor).code == "InvalidParameter"
-
-
 def test_what_a_grant_lets_another_account_change_is_in_both(alice: Client, bob: Client) -> None:
     alice.put("/queues/orders")
     alice.put("/queues/orders/grants/bob", {"permission": "admin"})

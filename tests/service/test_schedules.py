@@ -459,9 +459,3 @@ class TestListings:
         reply = put(alice, "DAYS", queue=queue.name, every_seconds=3_600)
 
         assert reply.code == "AlreadyExists"
-
-    def test_another_account_sees_none(self, world: World, names: list[str]) -> None:
-        bob = world.client("bob")
-
-        assert bob.get("/schedules").json["schedules"] == []
-        assert bob.get("/schedules/hours").code == "ScheduleNotFound"

@@ -129,14 +129,6 @@ class TestRequests:
         assert delays == [0] * 50
 
 
-def test_a_subscription_to_an_address_that_is_not_public_is_refused_by_name(
-    topic: TestTopic,
-) -> None:
-    refused = topic.try_subscribe("hook", protocol="http", endpoint="https://10.0.0.7/hook")
-    assert (refused.status, refused.json["parameter"]) == (400, "endpoint")
-    assert topic.client.get(f"{topic.path}/subscriptions").json["subscriptions"] == []
-
-
 class TestConfirmation:
     @pytest.fixture
     def strict(self, world: World) -> World:

@@ -91,14 +91,3 @@ def test_a_trial_reads_no_subscription(topic: TestTopic) -> None:
     written, read = units(messages | {"filter": {"tags": ["a"]}})
     assert written == 0
     assert read < units(messages)[1]
-
-
-@pytest.mark.parametrize("permission", ["info", "publish"])
-def test_another_account_needs_to_know_the_topic(
-    topic: TestTopic, bob: Client, permission: str
-) -> None:
-    path, body = "/topics/alice:news/match", {"messages": [{"body": "x"}], "filter": None}
-    assert bob.post(path, body).code == "Forbidden"
-    topic.client.put(f"{topic.path}/grants/bob", {"permission": permission})
-    reply = bob.post(path, body)
-    assert (reply.status == 200) == (permission == "info")

@@ -494,6 +494,7 @@ TOPICS: list[Wrong] = [
             ("http", "https://a b.com/"),
             ("http", "https://u:p@example.com/"),
             ("http", "https://e.com/" + "x" * 487),
+            ("http", "https://10.0.0.7/hook"),
         )
     ],
     *[
@@ -631,6 +632,8 @@ QUERIES: list[Wrong] = [
         ("/operations", "topic", ("a.b",)),
         ("/audit", "from", ("yesterday",)),
         ("/audit", "to", ("yesterday",)),
+        ("/rates", "queues", ("", ",".join(["orders"] * 51))),
+        ("/rates", "topics", (",,",)),
         ("/rates", "receivers", ("orders",)),
         ("/rates", "subscriptions", ("orders",)),
     )
@@ -737,7 +740,12 @@ RECEIVER_FILTERS: list[dict[str, Any]] = [
 OTHERS: list[tuple[str, Any, int, str]] = [
     (f"GET {Q}/receivers/none", None, 404, "ReceiverNotFound"),
     (f"DELETE {Q}/receivers/none", None, 404, "ReceiverNotFound"),
+    (f"PATCH {Q}/receivers/none", {"paused": True}, 404, "ReceiverNotFound"),
     (f"GET {Q}/consumers?receiver=x", None, 404, "ReceiverNotFound"),
+    ("GET /rates?queues=orders,nobody", None, 404, "QueueNotFound"),
+    ("GET /rates?receivers=orders/nobody", None, 404, "ReceiverNotFound"),
+    ("GET /rates?topics=nobody", None, 404, "TopicNotFound"),
+    ("GET /rates?subscriptions=news/nobody", None, 404, "SubscriptionNotFound"),
     (f"POST {Q}/messages/receive", {"receiver": "none"}, 404, "ReceiverNotFound"),
     (f"GET {Q}/grants/nobody", None, 404, "GrantNotFound"),
     (f"DELETE {Q}/grants/nobody", None, 404, "GrantNotFound"),
