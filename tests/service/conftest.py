@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -53,6 +54,9 @@ BY_SDK = {"test_contention", "test_life_of_a_message", "test_operations", "test_
 """Files whose calls of DynamoDB are made by the client that is deployed, errors included."""
 ALL_BY_SDK = "ALL_BY_SDK" in os.environ
 """So `make check-long` has those of all files made."""
+LAMBDA_BYTES = 6_291_556
+"""Of an event, and of an answer (6 MB and 100 bytes):
+https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html"""
 
 
 @dataclass
@@ -209,6 +213,31 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     if not request.node.get_closest_marker("writes_by_hand"):
         assert judge(made).faults == []
     made.engine.close()
+
+
+@pytest.fixture
+def cloud() -> Iterator[World]:
+    """A world in which every function has caches of its own."""
+    made = World(shared_caches=False)
+    yield made
+    made.engine.close()
+
+
+@pytest.fixture
+def envelopes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Sizes of all answers as Lambda's runtime for Python encodes them: all in ASCII."""
+    sizes: list[int] = []
+    run = World._run_function
+
+    def measured(world: World, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
+        answer = run(world, name, event, chain)
+        if isinstance(answer, dict) and "statusCode" in answer:
+            sizes.append(len(json.dumps(answer)))
+        return answer
+
+    monkeypatch.setattr(World, "_run_function", measured)
+    yield sizes
+    assert max(sizes) <= LAMBDA_BYTES
 
 
 @pytest.fixture

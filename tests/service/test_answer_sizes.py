@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -18,8 +17,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 
 from cirrusmq_local.testing import Client, World
 
-LAMBDA_ANSWER_BYTES = 6_291_556
-"""https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: 6 MB and 100 bytes."""
+pytestmark = pytest.mark.usefixtures("envelopes")
 LARGEST_BODY = 262_144
 REQUEST_BYTES = 1_000_000
 KINDS = {
@@ -39,23 +37,6 @@ FEWER = ("plain text", "Russian", "control characters")
 def each_of(*kinds: str) -> list[Any]:
     """Those that are like one of FEWER are tried by `make check-long`."""
     return [kind if kind in FEWER else pytest.param(kind, marks=pytest.mark.long) for kind in kinds]
-
-
-@pytest.fixture(autouse=True)
-def envelopes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Sizes of all answers as Lambda's runtime for Python 3.11 encodes them: all in ASCII."""
-    sizes: list[int] = []
-    run = World._run_function
-
-    def measured(world: World, name: str, event: Any) -> Any:
-        answer = run(world, name, event)
-        if isinstance(answer, dict) and "statusCode" in answer:
-            sizes.append(len(json.dumps(answer)))
-        return answer
-
-    monkeypatch.setattr(World, "_run_function", measured)
-    yield sizes
-    assert max(sizes) <= LAMBDA_ANSWER_BYTES
 
 
 def body(kind: str, size: int) -> str:

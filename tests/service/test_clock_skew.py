@@ -53,14 +53,6 @@ def elsewhere(world: World, seconds: float) -> Iterator[None]:
 
 
 @pytest.fixture
-def cloud() -> Iterator[World]:
-    """A world in which every function has caches of its own."""
-    made = World(shared_caches=False)
-    yield made
-    made.engine.close()
-
-
-@pytest.fixture
 def queue(cloud: World) -> TestQueue:
     """A queue that keeps deleted messages."""
     alice: Client = cloud.client("alice", admin=True)

@@ -400,6 +400,11 @@ def test_contents_are_deleted_only_where_the_template_says_so(stack: Stack, acme
             {"Name": "orders", "Attributes": {"retry": {"policy": "custom", "waits": ["x"]}}},
             "retry.waits[0]: must be a number",
         ),
+        (
+            "Queue",
+            {"Name": "orders", "Attributes": {"invoke": {"function": "pack"}}},
+            "invoke.function: must be one of handler: ",
+        ),
         ("Table", {"Name": "orders"}, "Type: must be one of Custom::CirrusMQQueue, "),
         (
             "Subscription",
@@ -428,20 +433,6 @@ def test_what_cannot_be_made_is_answered_and_its_removal_is_done(
     )
     assert removed["Status"] == "SUCCESS"
     assert acme.get("/queues").json["queues"] == []
-
-
-def test_only_a_listed_function_may_be_handed_messages(stack: Stack, acme: Client) -> None:
-    given: dict[str, Any] = {"Name": "orders", "Attributes": {"invoke": {"function": "pack"}}}
-    answer = stack.ask("Create", "Orders", "Queue", **given)
-    assert answer["Status"] == "FAILED"
-    assert answer["Reason"].startswith("invoke.function: must be one of handler: ")
-    given["Attributes"] = {"invoke": {"function": "handler", "batch": "3"}}
-    made = stack.create("Orders", "Queue", **given)
-    assert acme.get("/queues/orders").json["invoke"]["batch"] == 3
-    other = {"Name": "orders", "Attributes": {"invoke": {"function": "other"}}}
-    assert stack.ask("Update", "Orders", "Queue", made, **other)["Status"] == "FAILED"
-    assert stack.ask("Update", "Orders", "Queue", made, Name="orders")["Status"] == "SUCCESS"
-    assert acme.get("/queues/orders").json["invoke"] is None
 
 
 def test_a_failure_that_nobody_expects_is_answered(

@@ -194,12 +194,6 @@ class TestCosts:
         assert any(queue.receive(1) for _ in range(20))
 
 
-class TestAttributes:
-    def test_it_is_shown_and_may_be_given_as_it_is(self, queue: TestQueue) -> None:
-        assert queue.show()["fair"] is True
-        assert queue.patch(fair=True).status == 200
-
-
 class TestInFlight:
     def test_a_group_has_no_more_in_flight_than_it_may(self, make_queue: MakeQueue) -> None:
         queue = make_queue("orders", fair=True, partitions=1, max_in_flight=5)
@@ -425,11 +419,6 @@ class TestByTheirIds:
         assert "quiet" not in groups(queue.receive_all(visibility_timeout_seconds=600))
         world.clock.pass_seconds(60)
         assert groups(queue.receive_all()) == ["quiet"]
-
-    def test_a_group_is_no_parameter_in_a_plain_queue(self, make_queue: MakeQueue) -> None:
-        queue = make_queue("plain")
-        (sent,) = queue.send("x", group="g")
-        assert cancel(queue, sent["id"], "group=g").json["parameter"] == "group"
 
 
 class TestCopies:

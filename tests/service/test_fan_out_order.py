@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import MakeQueue
 from tests.service.faults import Throttled, log_records, puts_into
+from tests.service.test_stream_shards import Consumer
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import TestTopic
 
@@ -24,20 +25,6 @@ def publish(topic: TestTopic, *bodies: str, **fields: Any) -> list[Record]:
         topic.client.world.clock.pass_seconds(0.001)
         assert topic.try_publish([{"body": body, **fields}]).status == 201
     return log_records(topic.client.world)
-
-
-class Consumer:
-    """Takes and deletes all there is, each time it is called."""
-
-    def __init__(self, queue: TestQueue, **fields: Any) -> None:
-        self._queue = queue
-        self._fields = fields
-        self.bodies: list[str] = []
-
-    def __call__(self) -> None:
-        while messages := self._queue.receive(**self._fields):
-            self.bodies += [message["body"] for message in messages]
-            self._queue.delete(*messages)
 
 
 def feed(world: World, records: list[Record], *consumers: Consumer) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,14 +14,6 @@ from tests.service.topics import Schedules, TestTopic
 from cirrusmq.push.rate_limiter import Pace, taken_over
 from cirrusmq.wiring import adapters
 from cirrusmq_local.testing import Client, Subscriber, World
-
-
-@pytest.fixture
-def cloud() -> Iterator[World]:
-    """A world in which every function has caches of its own."""
-    made = World(shared_caches=False)
-    yield made
-    made.engine.close()
 
 
 def busiest_second(subscriber: Subscriber) -> int:

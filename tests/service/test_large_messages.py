@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.service.buckets import give_bucket
-from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.conftest import LAMBDA_BYTES, MakeQueue, Message, TestQueue
 from tests.service.topics import Schedules, TestTopic, log_bodies
 
 from cirrusmq.access.keys import SIGNING_ID, Caller
@@ -22,9 +22,7 @@ from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_local.testing import Client, Subscriber, World
 
-LAMBDA_BYTES = 6_291_556
-"""Of an event, and of an answer:
-https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html"""
+pytestmark = pytest.mark.usefixtures("envelopes")
 MAX = 4_194_304
 _chance = random.Random(14)
 
@@ -58,23 +56,6 @@ KINDS: dict[str, Callable[[], dict[str, str]]] = {
 
 
 LIKE_THESE = ("all of ASCII", "control characters", "quotes", "emoji")
-
-
-@pytest.fixture(autouse=True)
-def envelopes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Sizes of all answers as Lambda's runtime for Python encodes them: all in ASCII."""
-    sizes: list[int] = []
-    run = World._run_function
-
-    def measured(world: World, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
-        answer = run(world, name, event, chain)
-        if isinstance(answer, dict) and "statusCode" in answer:
-            sizes.append(len(json.dumps(answer)))
-        return answer
-
-    monkeypatch.setattr(World, "_run_function", measured)
-    yield sizes
-    assert max(sizes) <= LAMBDA_BYTES
 
 
 @pytest.fixture

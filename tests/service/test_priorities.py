@@ -97,13 +97,6 @@ class TestOrder:
 
 
 class TestContract:
-    def test_they_are_shown(self, make_queue: MakeQueue, queue: TestQueue) -> None:
-        shown = queue.show()
-        assert (shown["priorities"], shown["partitions"]) == (16, 1)
-        assert queue.client.put(queue.path, {"priorities": 16}).status == 200
-        assert queue.patch(delay_seconds=1).status == 200
-        assert make_queue("plain").show()["priorities"] is None
-
     def test_counts_are_by_priority(self, queue: TestQueue) -> None:
         send(queue, 16, 3, 3, None)
         queue.receive(1)

@@ -122,14 +122,6 @@ def test_null_unsets_dead_letter_retry_and_description(make_queue: MakeQueue) ->
     assert [reply.json[name] for name in ("dead_letter", "retry", "description")] == [None] * 3
 
 
-def test_whether_a_queue_is_ordered_is_fixed(make_queue: MakeQueue) -> None:
-    for name, ordered in (("plain", False), ("strict", True)):
-        queue = make_queue(name, ordered=ordered)
-        assert queue.patch(ordered=ordered).status == 200
-        reply = queue.patch(ordered=not ordered)
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "ordered")
-
-
 def test_partitions_only_grow(queue: TestQueue) -> None:
     assert queue.patch(partitions=5).status == 200
 
@@ -139,11 +131,24 @@ def test_partitions_only_grow(queue: TestQueue) -> None:
     assert queue.show()["partitions"] == 5
 
 
-def test_the_partitions_of_an_ordered_queue_are_fixed(make_queue: MakeQueue) -> None:
-    queue = make_queue(ordered=True)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"ordered": False, "fair": False, "priorities": None},
+        {"ordered": True, "partitions": 4},
+        {"fair": True},
+        {"priorities": 16, "partitions": 1},
+    ],
+)
+def test_what_is_fixed_is_shown_and_may_be_given_as_it_is(
+    make_queue: MakeQueue, kind: dict[str, Any]
+) -> None:
+    given = {name: value for name, value in kind.items() if name != "partitions"}
+    queue = make_queue(**given)
 
-    assert queue.patch(partitions=5).code == "InvalidParameter"
-    assert queue.patch(partitions=4).status == 200
+    assert {name: queue.show()[name] for name in kind} == kind
+    assert queue.client.put(queue.path, given).status == 200
+    assert queue.patch(**kind).status == 200
 
 
 def test_a_patch_is_judged_by_what_the_queue_has_already(make_queue: MakeQueue) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
+from tests.service.faults import log_records
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import TestSubscription, TestTopic, log_bodies
 
@@ -54,12 +55,7 @@ class Scene:
         for batch in batches:
             self.world.clock.pass_seconds(0.001)
             assert self.topic.try_publish(batch).status == 201
-        stream = self.world.engine.read_stream(self.world.tables.messages, 0, 1_000)
-        self.records = [
-            each.as_lambda_record()
-            for each in stream
-            if each.event_name == "INSERT" and each.keys["pk"]["S"].startswith("L#")
-        ]
+        self.records = log_records(self.world)
         assert len(self.records) == 3
 
     def fan_out(self, records: list[Event]) -> None:
@@ -179,13 +175,7 @@ class TestTheSame:
         topic.subscribe("box", "queue", endpoint="rewinding")
         topic.publish("x")
         rewinding.delete(*rewinding.receive_all())
-        stream = world.engine.read_stream(world.tables.messages, 0, 1_000)
-        records = [
-            each.as_lambda_record()
-            for each in stream
-            if each.event_name == "INSERT" and each.keys["pk"]["S"].startswith("L#")
-        ]
-        world.run("fan_out", {"Records": records})
+        world.run("fan_out", {"Records": log_records(world)})
         world.settle()
 
         assert subscriber.bodies() == ["x"]
