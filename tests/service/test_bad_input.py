@@ -92,7 +92,7 @@ def shop() -> Iterator[Shop]:
     world.engine.close()
 
 
-@pytest.mark.few(300)
+@pytest.mark.few(450)
 @pytest.mark.parametrize(("route", "body", "parameter"), [*QUEUES, *CALLS, *TOPICS, *QUERIES])
 def test_a_wrong_value_is_refused_by_name(
     shop: Shop, route: str, body: Any, parameter: str

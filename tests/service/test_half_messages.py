@@ -425,17 +425,6 @@ class TestAccounts:
 
 
 class TestRefusals:
-    def test_messages_are_checked_when_they_are_prepared(self, world: World, alice: Client) -> None:
-        topic = TestTopic(alice, max_message_bytes=1_024)
-        before = world.items()
-        for messages, code in (
-            ([{"body": "x" * 1_025}], "MessageTooLarge"),
-            ([{"body": "a", "routing_key": "k"}], "InvalidParameter"),
-            ([{"body": "a"}] * 17, "BatchTooLarge"),
-        ):
-            assert topic.try_publish(messages, transaction={}).code == code
-        assert world.items() == before
-
     def test_handles_of_others_and_what_is_none(
         self, topic: TestTopic, producers: Producers, alice: Client
     ) -> None:

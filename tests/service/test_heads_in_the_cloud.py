@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.faults import Throttled
 from tests.service.test_costs import fill
 
 from cirrusmq.base import ulid
@@ -234,20 +235,9 @@ def test_a_mark_goes_when_nothing_is_in_the_way_any_more(world: World, queue: Te
     assert marks(world) == 0
 
 
-def test_a_store_that_refuses_marks_fails_no_receive(
-    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cirrusmq_local.engine import EngineError
-
+def test_a_store_that_refuses_marks_fails_no_receive(world: World, queue: TestQueue) -> None:
     put_in_flight(world, queue, 500)
-    execute = world.engine.execute
-
-    def refuse(operation: str, request: Any) -> dict[str, Any]:
-        if "H#" in str(request):
-            raise EngineError("ThrottlingException", "too much")
-        return execute(operation, request)
-
-    monkeypatch.setattr(world.engine, "execute", refuse)
+    Throttled(world, lambda _, request: "H#" in str(request))
     queue.send("x")
 
     assert queue.bodies() == ["x"]

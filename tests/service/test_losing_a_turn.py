@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, Message, TestQueue, to_ms, usage
 from tests.service.crashes import before_transactions
+from tests.service.faults import Throttled
 
 from cirrusmq.base.limits import MOVES_PER_SECOND
 from cirrusmq_local.engine import EngineError
@@ -113,20 +114,11 @@ def test_when_everything_fails_most_is_given_back_where_it_stands(
     assert len(queue.receive_all()) == 3 * MOVES_PER_SECOND
 
 
-def test_a_throttled_move_is_given_back_where_it_stands(
-    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_throttled_move_is_given_back_where_it_stands(world: World, queue: TestQueue) -> None:
     queue.send("x")
     (held,) = queue.receive()
     world.clock.pass_seconds(2)
-    execute = world.engine.execute
-
-    def throttle(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        if operation == "TransactWriteItems":
-            raise EngineError("ThrottlingException", "too much")
-        return execute(operation, request)
-
-    monkeypatch.setattr(world.engine, "execute", throttle)
+    Throttled(world, lambda operation, _: operation == "TransactWriteItems")
 
     queue.give_back(held)
 

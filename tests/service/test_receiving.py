@@ -267,14 +267,6 @@ class TestRepeats:
         assert queue.receive(attempt=token, repeat=True) == first
         assert len(first) == 2
 
-    @pytest.mark.parametrize("seconds", [-120.001, 2.001])
-    def test_an_attempt_must_be_fresh(self, world: World, queue: TestQueue, seconds: float) -> None:
-        reply = post(queue, attempt=attempt(world, seconds))
-
-        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "attempt")
-        for fine in (-120, 2):
-            assert post(queue, attempt=attempt(world, fine), wait_seconds=0).status == 200
-
 
 class TestPeeking:
     def test_it_shows_active_messages_and_claims_nothing(

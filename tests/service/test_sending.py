@@ -41,13 +41,6 @@ def test_a_batch_has_1_to_16_messages(queue: TestQueue, count: int) -> None:
     assert len(queue.receive_all()) == count
 
 
-def test_a_batch_of_17_is_too_large(world: World, queue: TestQueue) -> None:
-    for atomic in (True, False):
-        reply = queue.try_send([{"body": "x"}] * 17, atomic=atomic)
-        assert (reply.status, reply.code) == (413, "BatchTooLarge")
-    assert world.items() == []
-
-
 class TestBodies:
     BODIES = (
         "x",

@@ -63,14 +63,6 @@ class TestShape:
 
         assert len(group.receive_all()) == count
 
-    def test_17_messages_are_too_many(self, world: World, topic: TestTopic) -> None:
-        topic.subscribe("group")
-        before = world.items()
-        for atomic in (True, False):
-            reply = topic.try_publish([{"body": "x"}] * 17, atomic=atomic)
-            assert (reply.status, reply.code) == (413, "BatchTooLarge")
-        assert world.items() == before
-
     def test_a_batch_has_4_mib_of_bodies_attributes_and_tags(
         self, world: World, alice: Client
     ) -> None:
@@ -98,9 +90,6 @@ class TestShape:
         topic.client.world.settle()
         assert topic.active() == 1
 
-    def test_the_batchs_size_is_judged_first(self, topic: TestTopic) -> None:
-        assert topic.try_publish([{"body": "x" * 4_194_305}]).code == "BatchTooLarge"
-
     def test_a_larger_limit_holds_at_once(self, alice: Client) -> None:
         topic = TestTopic(alice, max_message_bytes=1_024)
         assert topic.try_publish([{"body": "x" * 1_025}]).status == 413
@@ -123,17 +112,6 @@ class TestShape:
         ]
         assert group.bodies() == ["1", "3"]
         assert topic.trace(entries[2]["id"])["group"]["state"] == "pending"
-
-    def test_atomic_is_the_default_and_stores_all_or_nothing(self, topic: TestTopic) -> None:
-        topic.subscribe("group")
-        reply = topic.try_publish([{"body": "1"}, {"body": "2", "routing_key": "r"}])
-        topic.client.world.settle()
-
-        assert (reply.code, reply.json["parameter"]) == (
-            "InvalidParameter",
-            "messages[1].routing_key",
-        )
-        assert topic.active() == 0
 
 
 class TestRepetition:
@@ -222,19 +200,6 @@ class TestRepetition:
         world.settle()
 
         assert group.bodies() == ["1", "2"]
-
-    @pytest.mark.parametrize("seconds", [120.001, -2.001], ids=["too old", "too far ahead"])
-    def test_an_attempt_is_at_most_120_s_old_and_2_s_ahead(
-        self, world: World, topic: TestTopic, seconds: float
-    ) -> None:
-        edge = 120 if seconds > 0 else -2
-        assert topic.try_publish([{"body": "1"}], attempt=ago(world, edge)).status == 201
-        reply = topic.try_publish([{"body": "1"}], attempt=ago(world, seconds))
-        assert (reply.status, reply.code, reply.json["parameter"]) == (
-            400,
-            "InvalidParameter",
-            "attempt",
-        )
 
     def test_a_deduplication_id_counts_5_minutes_in_its_topic(
         self, world: World, alice: Client, topic: TestTopic

@@ -69,14 +69,11 @@ def test_a_filter_is_refused_as_a_subscription_with_it_is(topic: TestTopic, filt
     assert tried.json == subscribed.json
 
 
-def test_messages_are_checked_as_those_that_are_published(topic: TestTopic) -> None:
+def test_without_atomic_a_message_that_is_refused_fails_alone(topic: TestTopic) -> None:
     large = {"body": "x" * 65_537}
-    assert try_filter(topic, None, large).code == "MessageTooLarge"
     passed, refused = tried(topic, None, {"body": "x"}, large, atomic=False)
     assert passed == {"passes": True}
     assert refused["error"]["code"] == "MessageTooLarge"
-    assert try_filter(topic, None).code == "InvalidParameter"
-    assert try_filter(topic, None, {"body": "x", "routing_key": "k"}).code == "InvalidParameter"
 
 
 def test_a_trial_reads_no_subscription(topic: TestTopic) -> None:

@@ -22,6 +22,7 @@ R = ["receipt"]
 UNKNOWN = "Msg-" + "0" * 27
 IN_TIME = "01M7XTY8B8576QK31XPZWGYFVZ"
 """A good attempt, if it is this time in the shop."""
+LONG_AGO = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 PULL: dict[str, Any] = {"protocol": "pull"}
 WEB: dict[str, Any] = {"protocol": "http", "endpoint": URL}
 BOX: dict[str, Any] = {"protocol": "queue", "endpoint": "other"}
@@ -35,7 +36,7 @@ SOON: dict[str, Any] = {**MINUTE, "queue": "orders"}
 
 def one(**fields: Any) -> dict[str, Any]:
     """A call that sends or publishes one message."""
-    return {"messages": [{"body": "x", **fields}]}
+    return {"messages": [{"body": "x"} | fields]}
 
 
 def each(routes: tuple[str, ...], attributes: dict[str, tuple[Any, ...]]) -> list[Wrong]:
@@ -259,7 +260,9 @@ CALLS: list[Wrong] = [
             ({**one(), "atomic": None}, "atomic"),
             *[
                 ({**one(), "attempt": attempt}, "attempt")
-                for attempt in (1, None, "", "x", "8" + "Z" * 25, "0" * 27, "U" * 26, "é" * 26)
+                for attempt in (
+                    *(1, None, "", "x", "8" + "Z" * 25, "0" * 27, "U" * 26, "é" * 26, LONG_AGO),
+                )
             ],
             ({**one(), "x": 1}, "x"),
             *[
@@ -333,6 +336,8 @@ CALLS: list[Wrong] = [
         {**one(delay_seconds=5), "transaction": {}},
         "messages[0].delay_seconds",
     ),
+    (f"POST {T}/messages", {**one(routing_key="k"), "transaction": {}}, "messages[0].routing_key"),
+    (f"POST {T}/match", {**one(routing_key="k"), "filter": None}, "messages[0].routing_key"),
     *each((f"POST {T}/half/receive",), {"max": (17,), "visibility_timeout_seconds": (0,)}),
     (f"POST {T}/match", {"messages": []}, "messages"),
     *each(
@@ -342,7 +347,7 @@ CALLS: list[Wrong] = [
             "wait_seconds": (-0.001, 30.001, "1", True, None),
             "visibility_timeout_seconds": (0, 43_201),
             "receiver": (1, "", "1x"),
-            "attempt": ("x", None),
+            "attempt": ("x", None, LONG_AGO),
             "repeat": (1, True),
             "limit": (1,),
         },
@@ -776,6 +781,26 @@ OTHERS: list[tuple[str, Any, int, str]] = [
     ("PUT /schedules/ticks", {**MINUTE, "queue": "none"}, 404, "QueueNotFound"),
     ("PUT /schedules/ticks", {**MINUTE, "topic": "none"}, 404, "TopicNotFound"),
     ("PUT /schedules/ticks", {**SOON, "message": {"body": "x" * 4_097}}, 413, "MessageTooLarge"),
+    *[
+        (f"POST {holder}/messages", {"messages": messages, "atomic": atomic}, 413, "BatchTooLarge")
+        for holder in (Q, T)
+        for messages in ([{"body": "x"}] * 17, [{"body": "x" * 4_194_305}])
+        for atomic in (True, False)
+    ],
+    *[
+        (f"POST {T}/{call}", {**one(body="x" * 65_537), **more}, 413, "MessageTooLarge")
+        for call, more in (
+            ("messages", {"transaction": {}}),
+            ("match", {}),
+            ("match", {"filter": None}),
+        )
+    ],
+    (
+        f"POST {T}/messages",
+        {"messages": [{"body": "x"}] * 17, "transaction": {}},
+        413,
+        "BatchTooLarge",
+    ),
     *[
         (f"{method} {S}/{name}{call}", body, 404, "SubscriptionNotFound")
         for name in ("none", "Group")
