@@ -36,12 +36,15 @@ class Shop:
     alice: Client
     message_id: str
 
-    def call(self, route: str, body: object = None) -> Reply:
-        """Make a call that is refused: all that is stored is as before."""
+    def request(self, route: str, body: object = None) -> Reply:
         method, _, target = route.replace("{id}", self.message_id).partition(" ")
         path, _, query = target.partition("?")
+        return self.alice.call(method, path, body, query)
+
+    def call(self, route: str, body: object = None) -> Reply:
+        """Make a call that is refused: all that is stored is as before."""
         before = self.everything()
-        reply = self.alice.call(method, path, body, query)
+        reply = self.request(route, body)
         assert self.everything() == before
         return reply
 
@@ -49,9 +52,8 @@ class Shop:
         return [self.world.items(table) for table in ("directory", "messages", "usage")]
 
 
-@pytest.fixture(scope="module")
-def shop() -> Iterator[Shop]:
-    world = World()
+def open_shop(*, direct_urls: bool = False, in_process: bool = False) -> Shop:
+    world = World(direct_urls=direct_urls, in_process=in_process)
     alice = world.client("alice", admin=True)
     queues: dict[str, dict[str, Any]] = {
         "orders": {},
@@ -88,8 +90,14 @@ def shop() -> Iterator[Shop]:
     (held,) = alice.receive("orders", 1)
     (free,) = (each["id"] for each in sent if each["id"] != held["id"])
     world.settle()
-    yield Shop(world, alice, free)
-    world.engine.close()
+    return Shop(world, alice, free)
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Shop]:
+    made = open_shop()
+    yield made
+    made.world.engine.close()
 
 
 @pytest.mark.few(450)
@@ -102,6 +110,19 @@ def test_a_wrong_value_is_refused_by_name(
     assert (reply.status, reply.code) == (400, "InvalidParameter"), reply.text
     assert reply.json["parameter"] == parameter
     assert reply.headers["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("way", ["at URLs", "in a process"])
+def test_wrong_values_of_messages_are_refused_alike_at_urls_and_in_a_process(way: str) -> None:
+    shop = open_shop(direct_urls=way == "at URLs", in_process=way == "in a process")
+    before = shop.world.items()
+    for route, body, parameter in CALLS:
+        reply = shop.request(route, body)
+        assert (reply.status, reply.code) == (400, "InvalidParameter"), (route, body, reply.text)
+        assert reply.json["parameter"] == parameter, (route, body)
+    assert shop.world.items() == before
+    assert shop.world.own is None or not shop.world.own.refused
+    shop.world.engine.close()
 
 
 @pytest.mark.parametrize(("route", "body", "parameter", "words"), TOLD)

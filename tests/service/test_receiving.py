@@ -243,6 +243,7 @@ class TestRepeats:
         queue.receive(attempt=token)
 
         assert queue.receive(attempt=token) == []
+        assert queue.receive(repeat=False) == []
 
     def test_another_key_or_receiver_is_another_first(self, world: World, queue: TestQueue) -> None:
         queue.add_receiver("copy")
