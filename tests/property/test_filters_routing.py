@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.routing import check_routing_key
 from cirrusmq.filters.selection import compile_filter
 
@@ -26,7 +27,7 @@ def matches_by_trying(places: list[str], words: list[str]) -> bool:
 
 def passes(binding_keys: list[str], routing_key: str) -> bool:
     filter = compile_filter({"binding_keys": binding_keys}, "routing_key")
-    return filter.matches((), routing_key, {})
+    return filter.matches(Filterable((), routing_key, {}))
 
 
 @settings(derandomize=True, max_examples=400, deadline=None)

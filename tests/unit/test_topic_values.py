@@ -11,6 +11,7 @@ from tests.unit.topics import subscription, topic
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidFilter, InvalidParameter
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.topic import (
     SubscriptionInput,
@@ -206,8 +207,8 @@ def test_a_filter_is_kept_in_its_own_form_and_belongs_to_the_kind_of_the_topic()
         checked(subscription(filter={"more": 1}), "tags")
     bound = subscription(filter={"binding_keys": ["a.*"]})
     assert checked(bound, "routing_key") == bound
-    assert bound.selection("routing_key").matches((), "a.b", {})
-    assert not bound.selection("routing_key").matches((), "b.a", {})
+    assert bound.selection("routing_key").matches(Filterable((), "a.b", {}))
+    assert not bound.selection("routing_key").matches(Filterable((), "b.a", {}))
 
 
 def test_tags_of_a_filter_may_have_64_characters() -> None:

@@ -10,14 +10,15 @@ import pytest
 from cirrusmq.base.errors import InvalidFilter
 from cirrusmq.base.sdk_attributes import Typed, write
 from cirrusmq.filters.explanation import why_not
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.selection import Everything, compile_filter, reads_body
 
 
 def passes(policy: Any, body: str | bytes) -> bool:
     filter = compile_filter({"body_policy": policy}, "tags")
     seen: Any = ((), "", {}, body)
-    assert (why_not(filter, *seen) is None) == filter.matches(*seen)
-    return filter.matches(*seen)
+    assert (why_not(filter, Filterable(*seen)) is None) == filter.matches(Filterable(*seen))
+    return filter.matches(Filterable(*seen))
 
 
 def refused(policy: Any) -> str:
@@ -129,7 +130,7 @@ def test_an_or_with_operators_or_with_one_element_is_a_name() -> None:
 def test_a_body_that_is_no_object_passes_nothing(body: str | bytes) -> None:
     assert not passes({"a": [{"exists": False}]}, body)
     filter = compile_filter({"body_policy": {"a": ["x"]}}, "tags")
-    assert why_not(filter, (), "", {}, body) == "the body is no JSON object"
+    assert why_not(filter, Filterable((), "", {}, body)) == "the body is no JSON object"
 
 
 def test_bytes_of_an_object_are_one_and_long_numbers_are_exact() -> None:
@@ -197,10 +198,10 @@ def test_it_is_of_topics_and_beside_sql() -> None:
     policy = {"a": ["x"]}
     filter = compile_filter({"body_policy": policy, "sql": "n > 1"}, "routing_key")
     assert filter.normalized() == {"body_policy": policy, "sql": "n > 1"}
-    assert filter.matches((), "", {"n": "2"}, '{"a": "x"}')
-    assert not filter.matches((), "", {"n": "1"}, '{"a": "x"}')
-    assert not filter.matches((), "", {"n": "2"}, '{"a": "y"}')
-    assert why_not(filter, (), "", {"n": "2"}, '{"a": "y"}') == (
+    assert filter.matches(Filterable((), "", {"n": "2"}, '{"a": "x"}'))
+    assert not filter.matches(Filterable((), "", {"n": "1"}, '{"a": "x"}'))
+    assert not filter.matches(Filterable((), "", {"n": "2"}, '{"a": "y"}'))
+    assert why_not(filter, Filterable((), "", {"n": "2"}, '{"a": "y"}')) == (
         "body_policy: no condition holds of a"
     )
     assert isinstance(compile_filter({"body_policy": {}}, "tags"), Everything)
@@ -234,7 +235,7 @@ def test_attributes_with_types_meet_conditions_of_their_type(
     for values, expected in ((good, True), (bad, False)):
         for kind, value in values:
             attributes = {"$types": "", **write({"x": Typed(kind, value)})}
-            assert filter.matches((), "", attributes) is expected, (kind, value)
+            assert filter.matches(Filterable((), "", attributes)) is expected, (kind, value)
 
 
 @pytest.mark.parametrize(
@@ -245,12 +246,12 @@ def test_a_value_without_a_type_is_a_text_and_the_number_in_it(
     condition: Any, value: str, expected: bool
 ) -> None:
     filter = compile_filter({"policy": {"TAGS": [condition]}}, "tags")
-    assert filter.matches((), "", write({"TAGS": Typed("String", value)})) is expected
+    assert filter.matches(Filterable((), "", write({"TAGS": Typed("String", value)}))) is expected
 
 
 def test_a_clause_says_which_members_are_missed() -> None:
     policy = {"a": ["x"], "b": {"c": ["x"]}, "$or": [{"d": ["x"]}, {"e": ["x"]}]}
     filter = compile_filter({"body_policy": policy}, "tags")
-    assert why_not(filter, (), "", {}, '{"b": {"c": "x"}}') == (
+    assert why_not(filter, Filterable((), "", {}, '{"b": {"c": "x"}}')) == (
         "body_policy: no condition holds of a, $or"
     )

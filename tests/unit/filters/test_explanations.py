@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cirrusmq.filters.explanation import why_not
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.selection import Source, compile_filter
 
 NO_NUMBER = "sql compares a text that is no number with a number"
@@ -63,5 +64,5 @@ def test_a_filter_says_why_not(
 ) -> None:
     compiled = compile_filter(filter, kind)
     parts = message.get("tags", ()), message.get("key", ""), message.get("attributes", {})
-    assert why_not(compiled, *parts) == clause
-    assert compiled.matches(*parts) == (clause is None)
+    assert why_not(compiled, Filterable(*parts)) == clause
+    assert compiled.matches(Filterable(*parts)) == (clause is None)

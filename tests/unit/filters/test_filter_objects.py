@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cirrusmq.base.errors import InvalidFilter, InvalidParameter
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.selection import Source, compile_filter
 
 GOOD: dict[str, Any] = {
@@ -43,7 +44,7 @@ def test_a_member_of_another_source_is_an_invalid_filter(kind: Source, member: s
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_filter_lets_everything_pass_and_shows_nothing(kind: Source) -> None:
     everything = compile_filter(None, kind)
-    assert everything.matches((), "", {})
+    assert everything.matches(Filterable((), "", {}))
     assert everything.normalized() is None
 
 
@@ -62,22 +63,22 @@ def test_one_member_is_needed_and_sql_may_be_beside_it(filter: dict[str, object]
 def test_tags_and_sql_must_both_hold(kind: Source) -> None:
     for given in ({"tags": ["a", "b"], "sql": "x = '1'"}, {"sql": "x = '1'", "tags": ["a", "b"]}):
         both = compile_filter(given, kind)
-        assert both.matches(["b", "c"], "", {"x": "1"})
-        assert not both.matches(["c"], "", {"x": "1"})
-        assert not both.matches(["b"], "", {"x": "2"})
-        assert not both.matches([], "", {"x": "1"})
+        assert both.matches(Filterable(["b", "c"], "", {"x": "1"}))
+        assert not both.matches(Filterable(["c"], "", {"x": "1"}))
+        assert not both.matches(Filterable(["b"], "", {"x": "2"}))
+        assert not both.matches(Filterable([], "", {"x": "1"}))
         assert both.normalized() == {"tags": ["a", "b"], "sql": "x = '1'"}
         assert both == compile_filter(given, kind)
 
 
 def test_sql_goes_with_an_expression_of_tags_and_with_binding_keys_too() -> None:
     tags = compile_filter({"tag_expression": "a||b", "sql": "TAGS <> 'c'"}, "tags")
-    assert tags.matches(["a"], "", {})
-    assert not tags.matches(["a", "c"], "", {})
+    assert tags.matches(Filterable(["a"], "", {}))
+    assert not tags.matches(Filterable(["a", "c"], "", {}))
     keys = compile_filter({"binding_keys": ["a.*"], "sql": "x > 5"}, "routing_key")
-    assert keys.matches([], "a.b", {"x": "6"})
-    assert not keys.matches([], "b.b", {"x": "6"})
-    assert not keys.matches([], "a.b", {"x": "5"})
+    assert keys.matches(Filterable([], "a.b", {"x": "6"}))
+    assert not keys.matches(Filterable([], "b.b", {"x": "6"}))
+    assert not keys.matches(Filterable([], "a.b", {"x": "5"}))
 
 
 def test_beside_every_tag_sql_decides_alone() -> None:
@@ -186,18 +187,18 @@ def test_sql_sees_the_tags_of_a_message_joined_by_double_bars() -> None:
     one = compile_filter({"sql": "TAGS = 'order'"}, "tags")
     several = compile_filter({"sql": "TAGS = 'a||b'"}, "routing_key")
     absent = compile_filter({"sql": "TAGS IS NULL"}, "queue")
-    assert one.matches(["order"], "", {})
-    assert one.matches(["order", "x"], "", {})
-    assert not one.matches(["orders", "x"], "", {})
-    assert several.matches(["a", "b"], "", {})
-    assert not several.matches(["b", "a"], "", {})
-    assert absent.matches([], "", {})
-    assert not absent.matches(["a"], "", {})
+    assert one.matches(Filterable(["order"], "", {}))
+    assert one.matches(Filterable(["order", "x"], "", {}))
+    assert not one.matches(Filterable(["orders", "x"], "", {}))
+    assert several.matches(Filterable(["a", "b"], "", {}))
+    assert not several.matches(Filterable(["b", "a"], "", {}))
+    assert absent.matches(Filterable([], "", {}))
+    assert not absent.matches(Filterable(["a"], "", {}))
 
 
 def test_only_true_delivers() -> None:
     def passes(sql: str, **attributes: str | bytes) -> bool:
-        return compile_filter({"sql": sql}, "tags").matches((), "", attributes)
+        return compile_filter({"sql": sql}, "tags").matches(Filterable((), "", attributes))
 
     assert passes("a > 5", a="6")
     assert not passes("a > 5", a="5")
@@ -210,8 +211,8 @@ def test_only_true_delivers() -> None:
 
 def test_a_binary_attribute_is_absent_to_sql() -> None:
     filter = compile_filter({"sql": "a IS NULL"}, "tags")
-    assert filter.matches((), "", {"a": b"5"})
-    assert not filter.matches((), "", {"a": "5"})
+    assert filter.matches(Filterable((), "", {"a": b"5"}))
+    assert not filter.matches(Filterable((), "", {"a": "5"}))
 
 
 @pytest.mark.parametrize(
@@ -250,4 +251,6 @@ def test_a_binary_attribute_is_absent_to_sql() -> None:
     ],
 )
 def test_equality_with_tags_is_membership(sql: str, tags: list[str], holds: bool) -> None:
-    assert compile_filter({"sql": sql}, "tags").matches(tags, "", {"x": "x is b"}) is holds
+    assert (
+        compile_filter({"sql": sql}, "tags").matches(Filterable(tags, "", {"x": "x is b"})) is holds
+    )

@@ -8,6 +8,7 @@ import pytest
 
 from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 from cirrusmq.filters.explanation import why_not
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.policies.policy_limits import POLICY_BYTES
 from cirrusmq.filters.selection import Everything, compile_filter
 
@@ -48,8 +49,10 @@ PASSES: list[tuple[Any, list[Any], list[Any]]] = [
 
 def passes(policy: Any, attributes: Attributes) -> bool:
     filter = compile_filter({"policy": policy}, "tags")
-    assert (why_not(filter, (), "", attributes) is None) == filter.matches((), "", attributes)
-    return filter.matches((), "", attributes)
+    assert (why_not(filter, Filterable((), "", attributes)) is None) == filter.matches(
+        Filterable((), "", attributes)
+    )
+    return filter.matches(Filterable((), "", attributes))
 
 
 @pytest.mark.parametrize(("condition", "good", "bad"), PASSES)
@@ -220,9 +223,9 @@ def test_a_policy_is_of_topics_and_may_be_beside_sql() -> None:
     policy = {"b": [{"exists": True}], "a": ["x", 5]}
     filter = compile_filter({"policy": policy, "sql": "n > 1"}, "routing_key")
     assert filter.normalized() == {"policy": policy, "sql": "n > 1"}
-    assert filter.matches((), "", {"a": "5.0", "b": "", "n": "2"})
-    assert not filter.matches((), "", {"a": "5.0", "b": "", "n": "1"})
-    assert not filter.matches((), "", {"a": "6", "b": "", "n": "2"})
+    assert filter.matches(Filterable((), "", {"a": "5.0", "b": "", "n": "2"}))
+    assert not filter.matches(Filterable((), "", {"a": "5.0", "b": "", "n": "1"}))
+    assert not filter.matches(Filterable((), "", {"a": "6", "b": "", "n": "2"}))
     assert isinstance(compile_filter({"policy": {}}, "tags"), Everything)
     with pytest.raises(InvalidFilter, match="policy is not allowed here: use tags or sql"):
         compile_filter({"policy": policy}, "queue")
@@ -241,8 +244,8 @@ def test_policies_that_say_the_same_are_equal() -> None:
 def test_a_clause_says_which_names_are_missed() -> None:
     policy = {"a": ["x"], "b": ["x"], "$or": [{"c": ["x"]}, {"d": ["x"]}]}
     filter = compile_filter({"policy": policy}, "tags")
-    assert why_not(filter, (), "", {"a": "x"}) == "policy: no condition holds of b, $or"
+    assert why_not(filter, Filterable((), "", {"a": "x"})) == "policy: no condition holds of b, $or"
     three = compile_filter({"policy": {name: ["x"] for name in "abc"}}, "tags")
-    assert why_not(three, (), "", {}) == "policy: no condition holds of a, b, c"
+    assert why_not(three, Filterable((), "", {})) == "policy: no condition holds of a, b, c"
     more = compile_filter({"policy": {name: ["x"] for name in "abcd"}}, "tags")
-    assert why_not(more, (), "", {}) == "policy: no condition holds of a, b, c, …"
+    assert why_not(more, Filterable((), "", {})) == "policy: no condition holds of a, b, c, …"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cirrusmq.base.errors import InvalidFilter, InvalidParameter
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.routing import check_routing_key
 from cirrusmq.filters.selection import compile_filter
 
@@ -50,7 +51,7 @@ MORE = [
 
 def passes(binding_keys: list[str], routing_key: str) -> bool:
     filter = compile_filter({"binding_keys": binding_keys}, "routing_key")
-    return filter.matches((), routing_key, {})
+    return filter.matches(Filterable((), routing_key, {}))
 
 
 @pytest.mark.parametrize(("binding_key", "routing_key", "matches"), VECTORS + MORE)
@@ -65,13 +66,13 @@ def test_one_matching_binding_key_is_enough() -> None:
 
 def test_without_a_filter_every_routing_key_passes_and_an_absent_one() -> None:
     everything = compile_filter(None, "routing_key")
-    assert everything.matches((), "", {})
-    assert everything.matches(("tag",), "a.b", {})
+    assert everything.matches(Filterable((), "", {}))
+    assert everything.matches(Filterable(("tag",), "a.b", {}))
 
 
 def test_tags_do_not_matter_to_a_binding_key() -> None:
     filter = compile_filter({"binding_keys": ["a"]}, "routing_key")
-    assert not filter.matches(("a",), "", {})
+    assert not filter.matches(Filterable(("a",), "", {}))
 
 
 def test_binding_keys_are_shown_as_they_were_given() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cirrusmq.base.errors import InvalidFilter
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.filters.sql import outcome
 
@@ -180,8 +181,8 @@ def test_a_binary_attribute_is_absent() -> None:
 
 def test_the_services_own_attributes_are_absent() -> None:
     filter = compile_filter({"sql": "a = '1' AND $subject IS NULL"}, "tags")
-    assert filter.matches((), "", {"a": "1"})
-    assert filter.matches((), "", {"a": "1", "$subject": "x", "$from": "bob"})
+    assert filter.matches(Filterable((), "", {"a": "1"}))
+    assert filter.matches(Filterable((), "", {"a": "1", "$subject": "x", "$from": "bob"}))
 
 
 def test_not_binds_to_the_next_operand() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cirrusmq.base.errors import InvalidFilter, InvalidParameter
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.filters.tags import check_tags
 
@@ -16,7 +17,7 @@ NOT_TAGS = ["", "x" * 17, 5, None, True, b"tag", ["tag"], "a\nb", "a\x7f", "\ud8
 
 
 def passes(filter: dict[str, object] | None, *tags: str) -> bool:
-    return compile_filter(filter, "tags").matches(tags, "", {})
+    return compile_filter(filter, "tags").matches(Filterable(tags, "", {}))
 
 
 @pytest.mark.parametrize(("of_subscription", "of_message", "delivered"), VECTORS)

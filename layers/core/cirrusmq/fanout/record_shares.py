@@ -19,6 +19,7 @@ from cirrusmq.fanout.reader_parcels import (
     parcels_of,
 )
 from cirrusmq.fanout.topic_shares import topic_handouts
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.model.parcel import NOTIFICATION, Parcel
 from cirrusmq.publishing.log_reader import came_late, show_again, show_delayed
@@ -109,7 +110,7 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[ReaderShare
         indexes = [
             index
             for index, entry in enumerate(entries)
-            if selection.matches(entry.message.tags, "", entry.message.attributes)
+            if selection.matches(Filterable(entry.message.tags, "", entry.message.attributes))
         ]
         numbers = header.sequences
         yield ReaderShare(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.policies.attribute_policy import PolicyFilter, missed
 from cirrusmq.filters.policies.body_policy import BodyPolicyFilter, missed_in_body
 from cirrusmq.filters.routing import RoutingFilter
@@ -15,29 +16,26 @@ from cirrusmq.filters.tags import TagFilter
 _MAX_NAMES = 3
 
 
-def why_not(
-    filter: Filter,
-    tags: Sequence[str],
-    routing_key: str,
-    attributes: Mapping[str, str | bytes],
-    body: str | bytes = "",
-) -> str | None:
-    """Returns why a message with these does not pass, or None if it passes."""
-    if filter.matches(tags, routing_key, attributes, body):
+def why_not(filter: Filter, message: Filterable) -> str | None:
+    """Returns why a message does not pass, or None if it passes."""
+    if filter.matches(message):
         return None
     if isinstance(filter, Both):
-        other = why_not(filter.other, tags, routing_key, attributes, body)
-        return other or why_not(filter.sql, tags, routing_key, attributes)
+        return why_not(filter.other, message) or why_not(filter.sql, message)
     if isinstance(filter, TagFilter):
-        return "it has none of the filter's tags" if tags else "it has no tags"
+        return "it has none of the filter's tags" if message.tags else "it has no tags"
     if isinstance(filter, RoutingFilter):
-        return "no binding key matches its routing key" if routing_key else "it has no routing key"
+        return (
+            "no binding key matches its routing key"
+            if message.routing_key
+            else "it has no routing key"
+        )
     if isinstance(filter, PolicyFilter):
-        return f"policy: no condition holds of {_listed(missed(filter.text, attributes))}"
+        return f"policy: no condition holds of {_listed(missed(filter.text, message.attributes))}"
     if isinstance(filter, BodyPolicyFilter):
-        return missed_in_body(filter.text, body)
+        return missed_in_body(filter.text, message.body)
     assert isinstance(filter, SqlFilter)
-    return _why_not_sql(filter, _Attributes(seen_by_sql(tags, attributes)))
+    return _why_not_sql(filter, _Attributes(seen_by_sql(message)))
 
 
 class _Attributes(dict[str, str | bytes]):

@@ -12,12 +12,13 @@ keys is slow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
 
 from cirrusmq.base.errors import InvalidFilter, InvalidParameter
+from cirrusmq.filters.filterable import Filterable
 
 KEY_BYTES = 64
 KEY_DOTS = 15
@@ -61,14 +62,10 @@ class RoutingFilter(msgspec.Struct, frozen=True):
 
     binding_keys: tuple[str, ...]
 
-    def matches(
-        self,
-        tags: Sequence[str],
-        routing_key: str,
-        attributes: Mapping[str, str | bytes],
-        body: str | bytes = "",
-    ) -> bool:
-        return any(compile_binding_key(key).matches(routing_key) for key in self.binding_keys)
+    def matches(self, message: Filterable) -> bool:
+        return any(
+            compile_binding_key(key).matches(message.routing_key) for key in self.binding_keys
+        )
 
     def normalized(self) -> dict[str, object]:
         return {"binding_keys": list(self.binding_keys)}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal, Protocol
 
 import msgspec
 
 from cirrusmq.base.errors import InvalidFilter, InvalidParameter
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.routing import RoutingFilter, binding_keys_of_list
 from cirrusmq.filters.tags import (
     TAG_CHARACTERS,
@@ -31,17 +32,8 @@ ALL_MEMBERS = frozenset(member for members in MEMBERS.values() for member in mem
 class Filter(Protocol):
     """Decides which messages reach a subscription or a receiver."""
 
-    def matches(
-        self,
-        tags: Sequence[str],
-        routing_key: str,
-        attributes: Mapping[str, str | bytes],
-        body: str | bytes = "",
-    ) -> bool:
-        """Returns True if a message with these tags, routing key, attributes and body passes.
-
-        body: only filters that `reads_body` look at it.
-        """
+    def matches(self, message: Filterable) -> bool:
+        """Returns True if a message passes."""
         ...
 
     def normalized(self) -> dict[str, object] | None:
@@ -52,13 +44,7 @@ class Filter(Protocol):
 class Everything(msgspec.Struct, frozen=True):
     """Lets every message pass."""
 
-    def matches(
-        self,
-        tags: Sequence[str],
-        routing_key: str,
-        attributes: Mapping[str, str | bytes],
-        body: str | bytes = "",
-    ) -> bool:
+    def matches(self, message: Filterable) -> bool:
         return True
 
     def normalized(self) -> None:
@@ -71,16 +57,8 @@ class Both(msgspec.Struct, frozen=True):
     other: Filter
     sql: Filter
 
-    def matches(
-        self,
-        tags: Sequence[str],
-        routing_key: str,
-        attributes: Mapping[str, str | bytes],
-        body: str | bytes = "",
-    ) -> bool:
-        return self.other.matches(tags, routing_key, attributes, body) and self.sql.matches(
-            tags, routing_key, attributes
-        )
+    def matches(self, message: Filterable) -> bool:
+        return self.other.matches(message) and self.sql.matches(message)
 
     def normalized(self) -> dict[str, object]:
         return {**(self.other.normalized() or {}), **(self.sql.normalized() or {})}

@@ -6,11 +6,12 @@ every message, or `TagA||TagB`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from cirrusmq.base.errors import InvalidFilter, InvalidParameter
+from cirrusmq.filters.filterable import Filterable
 
 TAGS_PER_MESSAGE = 10
 TAGS_PER_FILTER = 10
@@ -31,14 +32,8 @@ class TagFilter(msgspec.Struct, frozen=True):
     tags: frozenset[str]
     shown: tuple[str, str | tuple[str, ...]]
 
-    def matches(
-        self,
-        tags: Sequence[str],
-        routing_key: str,
-        attributes: Mapping[str, str | bytes],
-        body: str | bytes = "",
-    ) -> bool:
-        return not self.tags.isdisjoint(tags)
+    def matches(self, message: Filterable) -> bool:
+        return not self.tags.isdisjoint(message.tags)
 
     def normalized(self) -> dict[str, object]:
         member, value = self.shown

@@ -17,6 +17,7 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import ReceiverNotFound
 from cirrusmq.fanout.reader_parcels import put_side_by_side
 from cirrusmq.fanout.record_shares import receivers_parcels
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.queue import Queue
@@ -176,7 +177,11 @@ def _selected(
     return [
         (
             parcel,
-            [n for n, each in found.items() if selection.matches(each.tags, "", each.attributes)],
+            [
+                index
+                for index, each in found.items()
+                if selection.matches(Filterable(each.tags, "", each.attributes))
+            ],
         )
         for (parcel, _), found in zip(there, contents, strict=True)
     ]

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.filters.explanation import why_not
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.selection import Filter, compile_filter
 from cirrusmq.model.message import Message
 from cirrusmq.model.topic import Subscription, Topic
@@ -77,5 +78,6 @@ def _drafts(
 def _trial(selection: Filter, draft: Draft) -> Trial:
     message = draft.message
     body = message.body if isinstance(message, Message) else ""
-    clause = why_not(selection, message.tags, draft.routing_key, message.attributes, body)
+    seen = Filterable(message.tags, draft.routing_key, message.attributes, body)
+    clause = why_not(selection, seen)
     return Trial(clause is None, clause)

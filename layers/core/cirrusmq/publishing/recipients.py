@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.timestamps import parse_moment
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic
@@ -62,7 +63,7 @@ def make_draft(
     body: the message's body, if one of the subscriptions `reads_bodies`.
     """
     kind = topic.attributes.filter
-    seen = message.tags, routing_key, message.attributes
+    tags, attributes = message.tags, message.attributes
     return Draft(
         deduplication_id=deduplication_id,
         message=message,
@@ -71,7 +72,7 @@ def make_draft(
             subscription
             for subscription in subscriptions
             if subscription.selection(kind).matches(
-                *seen, subscription.body_for(message.attributes, body)
+                Filterable(tags, routing_key, attributes, subscription.body_for(attributes, body))
             )
         ),
     )

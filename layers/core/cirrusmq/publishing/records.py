@@ -8,6 +8,7 @@ import msgspec
 
 from cirrusmq.base.names import ID_CHARACTERS
 from cirrusmq.base.shapes import decode_packed
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.selection import Filter
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.topic import Topic
@@ -87,8 +88,10 @@ class TopicRecord(msgspec.Struct, frozen=True):
             index
             for index, each in enumerate(self.messages)
             if selection.matches(
-                *(each.tags, routing_keys[index], each.attributes),
-                bodies.get(self.positions[index], ""),
+                Filterable(
+                    *(each.tags, routing_keys[index], each.attributes),
+                    bodies.get(self.positions[index], ""),
+                )
             )
         ]
 

@@ -21,6 +21,7 @@ from functools import lru_cache
 import msgspec
 
 from cirrusmq.base.errors import InvalidFilter
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.policies.conditions import (
     Test,
     Untyped,
@@ -41,14 +42,8 @@ class PolicyFilter(msgspec.Struct, frozen=True):
 
     text: str
 
-    def matches(
-        self,
-        tags: Sequence[str],
-        routing_key: str,
-        attributes: Mapping[str, str | bytes],
-        body: str | bytes = "",
-    ) -> bool:
-        return not any(_missed_of(_compiled(self.text), _as_sent(attributes)))
+    def matches(self, message: Filterable) -> bool:
+        return not any(_missed_of(_compiled(self.text), _as_sent(message.attributes)))
 
     def normalized(self) -> dict[str, object]:
         return {"policy": json.loads(self.text)}

@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base.errors import InvalidFilter
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.policies.conditions import Test, Value, as_value, make_test
 from cirrusmq.filters.policies.policy_limits import (
     BODY_DEPTH_MOST,
@@ -40,14 +41,8 @@ class BodyPolicyFilter(msgspec.Struct, frozen=True):
 
     text: str
 
-    def matches(
-        self,
-        tags: Sequence[str],
-        routing_key: str,
-        attributes: Mapping[str, str | bytes],
-        body: str | bytes = "",
-    ) -> bool:
-        found = _read(body)
+    def matches(self, message: Filterable) -> bool:
+        found = _read(message.body)
         return found is not None and _passes(_compiled(self.text), found)
 
     def normalized(self) -> dict[str, object]:

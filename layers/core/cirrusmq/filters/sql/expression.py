@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
 from cirrusmq.base.errors import InvalidFilter
 from cirrusmq.base.reserved_attributes import RESERVED
+from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.sql.evaluation import Attributes, EvaluationError, Tags, Truth, run
 from cirrusmq.filters.sql.parser import Program, parse
 
@@ -25,15 +25,9 @@ class SqlFilter:
     sql: str
     program: Program = field(repr=False, compare=False)
 
-    def matches(
-        self,
-        tags: Sequence[str],
-        routing_key: str,
-        attributes: Mapping[str, str | bytes],
-        body: str | bytes = "",
-    ) -> bool:
+    def matches(self, message: Filterable) -> bool:
         try:
-            return self.value(seen_by_sql(tags, attributes)) is True
+            return self.value(seen_by_sql(message)) is True
         except EvaluationError:
             return False
 
@@ -48,12 +42,13 @@ class SqlFilter:
         return {"sql": self.sql}
 
 
-def seen_by_sql(tags: Sequence[str], attributes: Attributes) -> Attributes:
+def seen_by_sql(message: Filterable) -> Attributes:
     """The attributes that an expression reads: a message without tags has no TAGS, as any that is
     absent is NULL. The service's own attributes are none of them."""
+    attributes = message.attributes
     if not RESERVED.isdisjoint(attributes):
         attributes = {name: held for name, held in attributes.items() if name not in RESERVED}
-    return {**attributes, TAGS_ATTRIBUTE: Tags.of(tags)} if tags else attributes
+    return {**attributes, TAGS_ATTRIBUTE: Tags.of(message.tags)} if message.tags else attributes
 
 
 def sql_filter(sql: object) -> SqlFilter:
