@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from cirrusmq.base import limits
-from cirrusmq.fanout.push_triggers import Notice
 from cirrusmq.fanout.reader_parcels import ReaderShare, parcels_of
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, lone_parcel_id
@@ -90,20 +89,6 @@ def items_of(arrived: Parcel, message: Message) -> list[Item]:
         positions, content = (arrived.position(0),), pack([message])
         items.append(log_item(arrived.log, arrived.parcel_id, positions, content, *times, None))
     return items
-
-
-def notice_of(subscription: Subscription, arrived: Parcel) -> Notice:
-    """The notice for a URL that gets a lone parcel.
-
-    A group's consumers poll anyway, or the stream wakes its worker.
-    """
-    return Notice(
-        subscription=subscription,
-        start=arrived.sort_key,
-        partitions=frozenset({arrived.partition}),
-        posts=1,
-        bytes=arrived.answer_bytes(0),
-    )
 
 
 def _sequence(core: Core, subscription: Subscription, message: Message) -> int:

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
-from cirrusmq.fanout.reader_parcels import ReaderDelivery
-from cirrusmq.model.topic import Subscription
+from cirrusmq.fanout.reader_parcels import Notice, ReaderDelivery
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions.delivery import items as delivery_items
 from cirrusmq.subscriptions.delivery import rules as delivery_rules
@@ -28,39 +25,6 @@ OWN_THREADS = 17
 _TRIES = 3
 
 
-class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription to notify."""
-
-    subscription: Subscription
-    start: str
-    """The first sort key that waits."""
-    partitions: frozenset[int]
-    """The partitions with parcels that wait."""
-    posts: int
-    """How many messages wait."""
-    bytes: int = 0
-    """Upper bound of the JSON of these messages, in bytes."""
-    delayed: bool = False
-    """True if one of them is not to be posted yet."""
-
-    @property
-    def threads(self) -> int:
-        """How many threads its delivery may take."""
-        in_order = self.subscription.pushed_in_order
-        return OWN_THREADS + (1 if in_order else self.subscription.max_in_flight)
-
-    def merged(self, other: Notice) -> Notice:
-        """Returns both notices of one subscription as one."""
-        return msgspec.structs.replace(
-            self,
-            start=min(self.start, other.start),
-            partitions=self.partitions | other.partitions,
-            posts=self.posts + other.posts,
-            bytes=self.bytes + other.bytes,
-            delayed=self.delayed or other.delayed,
-        )
-
-
 class Notices:
     """Collects what waits for URLs, and notifies their subscriptions."""
 
@@ -74,25 +38,16 @@ class Notices:
         A late handout is done when the subscription's delivery state says that a parcel was late;
         that is written after the parcel, once for all that are late together.
         """
-        pushed = [(each, each.pushed) for each in handouts if each.pushed is not None]
+        pushed = [(each, each.notice) for each in handouts if each.notice is not None]
         late: dict[str, list[ReaderDelivery]] = {}
-        for handout, subscription in pushed:
+        for handout, notice in pushed:
             if self._core.now_ms() - int(handout.entry.item["t"]["N"]) > delivery_rules.LATE_MS:
-                late.setdefault(subscription.id, []).append(handout)
+                late.setdefault(notice.subscription.id, []).append(handout)
         noted = self._core.in_parallel(self._note_late, late)
         lost = [each for id, done in zip(late, noted, strict=True) if not done for each in late[id]]
-        for handout, subscription in pushed:
+        for handout, notice in pushed:
             if handout not in lost:
-                partition = subscription.partition_of(handout.start.rpartition("#")[2])
-                new = Notice(
-                    subscription=subscription,
-                    start=handout.start,
-                    partitions=frozenset({partition}),
-                    posts=handout.posts,
-                    bytes=handout.bytes,
-                    delayed=handout.delayed,
-                )
-                self.note(new)
+                self.note(notice)
         return lost
 
     def note(self, new: Notice) -> None:
@@ -140,11 +95,17 @@ def together(notices: Iterable[Notice]) -> list[list[Notice]]:
     groups: list[list[Notice]] = []
     posts = threads = size = 0
     for notice in sorted(notices, key=lambda each: each.posts):
-        posts, threads = posts + notice.posts, threads + notice.threads
+        posts, threads = posts + notice.posts, threads + _threads(notice)
         size += notice.bytes
         full = posts > POSTS_TOGETHER or threads > THREADS_TOGETHER or size > BYTES_TOGETHER
         if not groups or full:
             groups.append([])
-            posts, threads, size = notice.posts, notice.threads, notice.bytes
+            posts, threads, size = notice.posts, _threads(notice), notice.bytes
         groups[-1].append(notice)
     return groups
+
+
+def _threads(notice: Notice) -> int:
+    """Returns how many threads the subscription's delivery may take."""
+    in_order = notice.subscription.pushed_in_order
+    return OWN_THREADS + (1 if in_order else notice.subscription.max_in_flight)

@@ -46,6 +46,33 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
         return str(self.item["pk"]["S"].split("#")[1])
 
 
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscription to notify that parcels wait for a post."""
+
+    subscription: Subscription
+    start: str
+    """The first sort key that waits."""
+    partitions: frozenset[int]
+    """The partitions with parcels that wait."""
+    posts: int
+    """How many messages wait."""
+    bytes: int
+    """Upper bound of the JSON of these messages, in bytes."""
+    delayed: bool
+    """True if one of them is not to be posted yet."""
+
+    def merged(self, other: Notice) -> Notice:
+        """Returns both notices of one subscription as one."""
+        return Notice(
+            subscription=self.subscription,
+            start=min(self.start, other.start),
+            partitions=self.partitions | other.partitions,
+            posts=self.posts + other.posts,
+            bytes=self.bytes + other.bytes,
+            delayed=self.delayed or other.delayed,
+        )
+
+
 class ReaderDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """One reader's share of a record, ready to be handed out."""
 
@@ -53,16 +80,8 @@ class ReaderDelivery(msgspec.Struct, frozen=True, kw_only=True):
     entry: LogEntry
     lanes: frozenset[str] = frozenset()
     """A handout must not overtake an earlier one of the same lane; empty: no order is promised."""
-    pushed: Subscription | None = None
-    """The subscription to notify when it is done."""
-    start: str = ""
-    """The first sort key of the parcels to push."""
-    posts: int = 0
-    """How many messages are to be pushed."""
-    bytes: int = 0
-    """Upper bound of the JSON of these messages, in bytes."""
-    delayed: bool = False
-    """True if one of them is not to be pushed yet."""
+    notice: Notice | None = None
+    """The notice to the subscription when it is done, if its parcels are pushed."""
 
     def give(self, core: Core) -> None:
         """Hands the share out; a repetition changes nothing. This class itself writes nothing."""
@@ -150,6 +169,23 @@ def parcels_of(share: ReaderShare) -> Iterator[Parcel]:
             inline = replace(parcel, content=pack_entries(entries), log=None)
             parcel = inline if fits(parcel_item(inline), retries=True) else parcel
         yield parcel
+
+
+def notice_of(
+    subscription: Subscription, parcels: Sequence[Parcel], *, delayed: bool = False
+) -> Notice:
+    """Returns the notice for a URL that gets these parcels.
+
+    A group's consumers poll anyway, or the stream wakes its worker.
+    """
+    return Notice(
+        subscription=subscription,
+        start=min((each.sort_key for each in parcels), default=""),
+        partitions=frozenset(each.partition for each in parcels),
+        posts=sum(each.count for each in parcels),
+        bytes=sum(each.answer_bytes(index) for each in parcels for index in range(each.count)),
+        delayed=delayed,
+    )
 
 
 def lanes_of(share: ReaderShare) -> frozenset[str]:

@@ -10,8 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cirrusmq.fanout.lone_parcels import items_of, lone_parcel, notice_of
+from cirrusmq.fanout.lone_parcels import items_of, lone_parcel
 from cirrusmq.fanout.push_triggers import Notices
+from cirrusmq.fanout.reader_parcels import notice_of
 from cirrusmq.lifecycle.moves import move_out, origin
 from cirrusmq.model.parcel import MOVED, Parcel, others_of
 from cirrusmq.model.source import Source
@@ -66,7 +67,7 @@ def move_back(
     nonces = {} if nonce is None else {index: nonce}
     left = move_out(core, source, parcel, [index], items, now_ms, nonces, alongside=alongside)
     if left is not None and subscription.protocol == "http":
-        notices.note(notice_of(subscription, arrived))
+        notices.note(notice_of(subscription, [arrived]))
     return left
 
 

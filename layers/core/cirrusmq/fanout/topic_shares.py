@@ -16,6 +16,7 @@ from cirrusmq.fanout.reader_parcels import (
     ReaderDelivery,
     ReaderShare,
     lanes_of,
+    notice_of,
     parcels_of,
 )
 from cirrusmq.model.envelope import Described
@@ -214,6 +215,7 @@ def _own_handout(
     share = own_share(subscription, record, delivery)
     pushed = subscription.protocol == "http"
     parcels = list(parcels_of(share)) if pushed else []
+    delayed = any(record.due_ms(index) for index in delivery.indexes)
     strictly = frozenset({subscription.id}) if subscription.pushed_in_order else frozenset()
     return ParcelsToPut(
         reader_id=subscription.id,
@@ -221,11 +223,7 @@ def _own_handout(
         share=share,
         parcels=parcels,
         lanes=lanes_of(share) | strictly,
-        pushed=subscription if pushed else None,
-        start=min((each.sort_key for each in parcels), default=""),
-        posts=len(share.entries) if pushed else 0,
-        bytes=sum(each.answer_bytes(index) for each in parcels for index in range(each.count)),
-        delayed=any(record.due_ms(index) for index in delivery.indexes),
+        notice=notice_of(subscription, parcels, delayed=delayed) if pushed else None,
     )
 
 

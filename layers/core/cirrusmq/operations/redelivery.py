@@ -20,8 +20,9 @@ from cirrusmq.base.errors import (
     SubscriptionNotFound,
     Unavailable,
 )
-from cirrusmq.fanout.lone_parcels import items_of, lone_parcel, notice_of
+from cirrusmq.fanout.lone_parcels import items_of, lone_parcel
 from cirrusmq.fanout.push_triggers import Notices
+from cirrusmq.fanout.reader_parcels import notice_of
 from cirrusmq.fanout.redelivered import put_redelivered
 from cirrusmq.fanout.topic_shares import notifying
 from cirrusmq.fanout.trace import find_logged, trace
@@ -125,5 +126,5 @@ def _put(
         raise Unavailable from refused
     run.found = counted
     if subscription.protocol == "http":
-        notices.note(notice_of(subscription, arrived))
+        notices.note(notice_of(subscription, [arrived]))
     return True
