@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from cirrusmq.base import limits
 from cirrusmq.model.parcel import key_ms
 from cirrusmq.push.pending import Push
-from cirrusmq.push.post_queue import Feed
+from cirrusmq.push.post_queue import Feed, waiting_mark
 from cirrusmq.push.posting import Candidate, PostResult
 from cirrusmq.subscriptions.delivery.due_marks import DueMark
 from cirrusmq.subscriptions.delivery.rules import DeliveryState
@@ -52,11 +52,7 @@ class BlockingFeed(Feed):
         # A holder whose time is up takes no next message, and reports the message that failed.
         failed = not self.running and self._failed_first()
         probe = self._probe or (self._ready[0] if failed else None)
-        if probe is None:
-            return None
-        parcel, index = probe.parcel, probe.index
-        position, error = parcel.position(index), parcel.last_error(index)
-        return DueMark(self._due_ms(probe), parcel.sort_key, index, position, error)
+        return None if probe is None else waiting_mark(probe.parcel, probe.index)
 
     def settle(self) -> None:
         failed = sorted(self._failed(), key=lambda each: each.candidate.key)

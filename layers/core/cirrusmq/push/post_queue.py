@@ -27,6 +27,7 @@ from cirrusmq.push.posting import (
     Settled,
     give_up,
     is_used_up,
+    mark_of,
     settle,
 )
 from cirrusmq.push.scan_pending import Look, is_pending, next_delayed_ms
@@ -216,27 +217,19 @@ class Feed(ABC):
                 if candidate.key not in self._found:
                     self._found.add(candidate.key)
                     (to_give_up if self._must_give_up(candidate) else found).append(candidate)
-            if self._marks_missing:
-                self._mark_waiting(parcel)
-            elif not self.push.blocks:
-                self._wait_for_late(parcel)
+            if not self.push.blocks:
+                self._add_marks(parcel)
             if len(to_give_up) >= GIVEN_UP_AT_A_TIME:
                 self._give_up(to_give_up)
                 to_give_up = []
         self._give_up(to_give_up)
         return found
 
-    def _mark_waiting(self, parcel: Parcel) -> None:
-        """Puts marks for the messages of a parcel that wait without one."""
-        now_ms = self.push.core.now_ms()
-        for index in range(parcel.count):
-            if parcel.receives[index] and is_pending(parcel, index, now_ms):
-                mark = _mark_of(parcel, index)
-                put_mark(self.push.core, parcel, mark)
-                self._mark_lists[parcel.partition].add(mark)
+    def _add_marks(self, parcel: Parcel) -> None:
+        """Adds the marks of waiting messages that this poster would not find among the stored ones.
 
-    def _wait_for_late(self, parcel: Parcel) -> None:
-        """Adds marks of a poster that had lost its lease, if this one has already passed them.
+        Messages that waited without marks get them now. Marks of a poster that had lost its lease
+        are added if this one has already passed them:
 
         the one before   posts m ── its lease lapses ────── mark 1 ── m: v = 1, r = 1
         this one                          reads marks up to 9 ────────────── scans: m waits
@@ -245,8 +238,10 @@ class Feed(ABC):
         marks = self._mark_lists[parcel.partition]
         for index in range(parcel.count):
             if parcel.receives[index] and is_pending(parcel, index, now_ms):
-                mark = _mark_of(parcel, index)
-                if marks.has_passed(mark):
+                mark = waiting_mark(parcel, index)
+                if self._marks_missing:
+                    put_mark(self.push.core, parcel, mark)
+                if self._marks_missing or marks.has_passed(mark):
                     marks.add(mark)
 
     def _must_give_up(self, candidate: Candidate) -> bool:
@@ -311,10 +306,9 @@ class Feed(ABC):
         return not self._of_parcel[key] or self.push.core.now_ms() - begun_ms >= SETTLE_MS
 
 
-def _mark_of(parcel: Parcel, index: int) -> DueMark:
+def waiting_mark(parcel: Parcel, index: int) -> DueMark:
     """Returns the mark of a waiting message, from its parcel."""
-    due_ms, error = parcel.visible_ms[index], parcel.last_error(index)
-    return DueMark(due_ms, parcel.sort_key, index, parcel.position(index), error)
+    return mark_of(parcel, index, parcel.visible_ms[index], parcel.last_error(index))
 
 
 def _key_of(candidate: Candidate) -> _ParcelKey:

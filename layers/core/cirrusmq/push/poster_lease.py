@@ -1,7 +1,6 @@
 """One poster for each subscription: only the holder of its lease posts.
 
     A: acquires ── posts a window of messages, renews each 10 s ── releases
-    B:   told of a new message, finds A: requests another look, from its key on, and ends
     B:   has a new message, finds A: requests another scan, from its key on, and ends
 A post starts only while 17 s of the lease are left, so that it outlives every post begun under it,
 also if its holder died: no message is posted by two at once, and none need be claimed.

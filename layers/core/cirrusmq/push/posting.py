@@ -200,7 +200,7 @@ def settle(
             # A used-up message waits for no time; should this stop here, its mark finds it.
             again_ms = max(each.post.at_ms if due_ms is None else due_ms, marks_from_ms)
             if not push.blocks:
-                mark = _mark(parcel, index, again_ms, each.error)
+                mark = mark_of(parcel, index, again_ms, each.error)
                 put_mark(push.core, parcel, mark)
             changes[index] = failed(parcel, index, again_ms, history, now_ms)
             if due_ms is None:
@@ -237,7 +237,7 @@ def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
             return left
     if _policy(push).ending == "dropped":
         return _write(push, parcel, {index: dropped()})
-    put_mark(core, parcel, _mark(parcel, index, parcel.expires_ms, error), kept=True)
+    put_mark(core, parcel, mark_of(parcel, index, parcel.expires_ms, error), kept=True)
     return _write(push, parcel, {index: kept(parcel)})
 
 
@@ -293,7 +293,8 @@ def _policy(push: Push) -> RetryPolicy:
     return policy
 
 
-def _mark(parcel: Parcel, index: int, due_ms: int, error: str) -> DueMark:
+def mark_of(parcel: Parcel, index: int, due_ms: int, error: str) -> DueMark:
+    """Returns the mark of a message of a parcel."""
     return DueMark(due_ms, parcel.sort_key, index, parcel.position(index), error)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from cirrusmq.base.limits import ATTEMPT_AHEAD_MS, ATTEMPT_FRESH_MS
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.push.pending import Push
-from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import LAST_KEY, read_page
 from cirrusmq.subscriptions.delivery.rules import SETTLED_MS, SKEW_MS, DeliveryState
@@ -32,7 +31,8 @@ class Look:
         self.began_ms = self._now_ms = push.core.now_ms()
         """Messages that are to be posted later than this are left out."""
         self._first_ms = push.source.query_from_ms(self._now_ms, push.core.clock.scale)
-        self._until = f"{self._now_ms + ATTEMPT_AHEAD_MS + SKEW_MS:013d}{LAST_KEY}"
+        self.until = f"{self._now_ms + ATTEMPT_AHEAD_MS + SKEW_MS:013d}{LAST_KEY}"
+        """Behind the key of everything that could be there when it began."""
         self.full = not start
         """True if it finds which keys are clean."""
         self.reached = ""
@@ -81,13 +81,9 @@ class Look:
 
     def _merged(self) -> Iterator[Parcel]:
         return heapq.merge(
-            *(self._partition(partition) for partition in self._partitions),
+            *(self._read(partition, self.start_of(partition)) for partition in self._partitions),
             key=lambda parcel: parcel.sort_key,
         )
-
-    def _partition(self, partition: int) -> Iterator[Parcel]:
-        core, source_id = self._push.core, self._push.source.id
-        return _read(core, source_id, partition, self.start_of(partition), self)
 
     def _in_order(self) -> Iterator[Parcel]:
         """Yields the parcels so that none passes another that was put before it.
@@ -105,7 +101,7 @@ class Look:
         while True:
             pages = [
                 read_page(
-                    *(core, partition_key(PARCELS, source_id, partition), start, self._until),
+                    *(core, partition_key(PARCELS, source_id, partition), start, self.until),
                     _FEWEST_PER_PAGE,
                     from_exclusive=exclusive,
                 )
@@ -120,7 +116,7 @@ class Look:
                 parcel
                 for partition, start in after.items()
                 if start <= bound
-                for parcel in _read(core, source_id, partition, start, self, bound, exclusive)
+                for parcel in self._read(partition, start, bound, exclusive)
             ]
             self.reached = bound
             yield from sorted(found, key=lambda parcel: parcel.sort_key)
@@ -128,10 +124,20 @@ class Look:
                 return
             after, exclusive = dict.fromkeys(after, bound), True
 
-    @property
-    def until(self) -> str:
-        """Behind the key of everything that could be there when it began."""
-        return self._until
+    def _read(
+        self, partition: int, start: str, until: str = "", exclusive: bool = False
+    ) -> Iterator[Parcel]:
+        core, limit = self._push.core, _FEWEST_PER_PAGE
+        pk = partition_key(PARCELS, self._push.source.id, partition)
+        until = until or self.until
+        if start > until:
+            return  # only delayed messages follow
+        while True:
+            page = read_page(core, pk, start, until, limit, from_exclusive=exclusive)
+            yield from page.parcels
+            if page.more_after is None:
+                return
+            start, exclusive, limit = page.more_after, True, min(4 * limit, _MAX_PER_PAGE)
 
 
 def next_delayed_ms(push: Push, after_ms: int) -> int | None:
@@ -169,24 +175,3 @@ def is_delayed(parcel: Parcel, index: int, now_ms: int) -> bool:
 def is_pending(parcel: Parcel, index: int, now_ms: int) -> bool:
     """Returns True if a message is to be attempted, now or later."""
     return parcel.live(index) and parcel.visible_ms[index] < parcel.expires_ms > now_ms
-
-
-def _read(
-    core: Core,
-    source_id: str,
-    partition: int,
-    start: str,
-    look: Look,
-    until: str = "",
-    exclusive: bool = False,
-) -> Iterator[Parcel]:
-    pk = partition_key(PARCELS, source_id, partition)
-    limit = _FEWEST_PER_PAGE
-    if start > (until or look.until):
-        return  # only delayed messages follow
-    while True:
-        page = read_page(core, pk, start, until or look.until, limit, from_exclusive=exclusive)
-        yield from page.parcels
-        if page.more_after is None:
-            return
-        start, exclusive, limit = page.more_after, True, min(4 * limit, _MAX_PER_PAGE)

@@ -10,7 +10,7 @@ import hmac
 
 import msgspec
 
-from cirrusmq.base.errors import Forbidden, InvalidParameter, SubscriptionNotFound, TopicNotFound
+from cirrusmq.base.errors import Forbidden, InvalidParameter, TopicNotFound
 from cirrusmq.base.limits import TOKEN_SECONDS
 from cirrusmq.base.names import SUBSCRIPTION_NAME, TOPIC_NAME, check_name
 from cirrusmq.model.topic import Subscription, Topic
@@ -20,9 +20,11 @@ from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory, directory_writes
 from cirrusmq.storage.directory import subscription_key, topic_key
 from cirrusmq.storage.optimistic_locking import DirectoryChange, change
+from cirrusmq.subscriptions.subscriptions import find_subscription
 from cirrusmq.webhooks.requests import secret_of
 
 _TOKEN_BITS = 192
+_REFUSED = "the token is wrong, used or too old"
 AUTHENTICATE = "AuthenticateOnUnsubscribe"
 """Beside the attributes of a subscription of SNS's: unsigned calls may not end it."""
 
@@ -101,9 +103,7 @@ def _asking(
     core: Core, topic: Topic, name: str
 ) -> DirectoryChange[tuple[Subscription, str] | None]:
     key = subscription_key(topic.id, name)
-    found = directory.read(core, key, Subscription)
-    if found is None or found.value.name != name:
-        raise SubscriptionNotFound
+    found = find_subscription(core, topic.id, name)
     if found.value.confirmed:
         return DirectoryChange(result=None)
     subscription, token = _with_token(core, found.value)
@@ -134,9 +134,9 @@ def confirm(
     key = subscription_key(topic.value.id, name)
     found = directory.read(core, key, Subscription)
     if found is None or found.value.name != name or not has_token(found.value, token):
-        raise Forbidden("the token is wrong, used or too old")
+        raise Forbidden(_REFUSED)
     if core.now_ms() >= found.value.token_expires_ms:
-        raise Forbidden("the token is wrong, used or too old")
+        raise Forbidden(_REFUSED)
     subscription = msgspec.structs.replace(
         found.value, confirmed=True, token_sha256=None, token_expires_ms=0
     )
@@ -146,7 +146,7 @@ def confirm(
     try:
         core.store.transact([directory_writes.put_over(core, key, subscription, found)])
     except TransactionRefused as refused:
-        raise Forbidden("the token is wrong, used or too old") from refused
+        raise Forbidden(_REFUSED) from refused
     core.cache.turn_over(subscription_key(topic.value.id, ""))
     return subscription
 

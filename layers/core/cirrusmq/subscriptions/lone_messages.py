@@ -15,10 +15,7 @@ from msgspec.structs import replace
 
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.directory import subscription_key
-from cirrusmq.storage.optimistic_locking import DirectoryChange, change
-from cirrusmq.subscriptions import writes
-from cirrusmq.subscriptions.subscriptions import find_subscription
+from cirrusmq.subscriptions.writes import update_subscription
 
 _NOTED_MS = 900_000
 """How far ahead it is noted: one write for all messages of a quarter of an hour."""
@@ -36,15 +33,9 @@ def expect_alone(core: Core, subscription: Subscription) -> Subscription:
     if subscription.protocol != "pull" or now_ms + _SPARE_MS <= subscription.alone_until_ms:
         return subscription
 
-    def plan() -> DirectoryChange[Subscription]:
-        found = find_subscription(core, subscription.topic_id, subscription.name)
-        if now_ms + _SPARE_MS <= found.value.alone_until_ms:
-            return DirectoryChange(result=found.value)
-        after = replace(found.value, alone_until_ms=now_ms + _NOTED_MS)
-        return DirectoryChange(
-            result=after,
-            writes=writes.update(core, found, after),
-            keys=[subscription_key(subscription.topic_id, "")],
-        )
+    def noted(before: Subscription) -> Subscription:
+        if now_ms + _SPARE_MS <= before.alone_until_ms:
+            return before
+        return replace(before, alone_until_ms=now_ms + _NOTED_MS)
 
-    return change(core, plan)
+    return update_subscription(core, subscription.topic_id, subscription.name, noted)

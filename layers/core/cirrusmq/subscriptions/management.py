@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import Any
 
 import msgspec
@@ -33,6 +33,7 @@ from cirrusmq.subscriptions.delivery import items as delivery_items
 from cirrusmq.subscriptions.delivery import rules as delivery_rules
 from cirrusmq.subscriptions.subscriptions import find_subscription, list_subscriptions
 from cirrusmq.subscriptions.topics import find_topic, topic_removal
+from cirrusmq.subscriptions.writes import update_subscription
 from cirrusmq.webhooks.urls import check_endpoint
 
 
@@ -136,25 +137,6 @@ def change_subscription(
 def _check_tags(topic: Topic, given: SubscriptionInput, characters: int) -> None:
     if not isinstance(given.filter, UnsetType):
         compile_filter(given.filter, topic.attributes.filter, tag_characters=characters)
-
-
-def update_subscription(
-    core: Core, topic_id: str, name: str, update: Callable[[Subscription], Subscription]
-) -> Subscription:
-    """Writes the result of `update` on a subscription; in force everywhere when this returns."""
-
-    def plan() -> DirectoryChange[Subscription]:
-        found = find_subscription(core, topic_id, name)
-        after = update(found.value)
-        if after == found.value:
-            return DirectoryChange(result=after)
-        return DirectoryChange(
-            result=after,
-            writes=writes.update(core, found, after),
-            keys=[subscription_key(topic_id, "")],
-        )
-
-    return change(core, plan)
 
 
 def pause(core: Core, topic: Topic, name: str) -> Subscription:

@@ -34,8 +34,6 @@ from cirrusmq.subscriptions.subscriptions import find_subscription
 
 FORMER_SOURCES = 4
 """Each of them is read by every receive."""
-
-
 REDELIVERED = 100
 """Most messages that one call delivers again."""
 
@@ -128,19 +126,13 @@ def rewind(core: Core, topic: Topic, name: str, request: GroupRewindRequest, by:
 def finish(core: Core, topic_id: str, name: str, operation_id: str) -> None:
     """Makes everything receivable: the operation has put the last message."""
 
-    def plan() -> DirectoryChange[None]:
-        found = find_subscription(core, topic_id, name)
-        replay = found.value.replay
+    def finished(before: Subscription) -> Subscription:
+        replay = before.replay
         if replay is None or replay.operation != operation_id or not replay.running:
-            return DirectoryChange(result=None)
-        after = replace(found.value, replay=replace(replay, running=False))
-        return DirectoryChange(
-            result=None,
-            writes=writes.update(core, found, after),
-            keys=[subscription_key(topic_id, "")],
-        )
+            return before
+        return replace(before, replay=replace(replay, running=False))
 
-    change(core, plan)
+    writes.update_subscription(core, topic_id, name, finished)
 
 
 def _rewinding(

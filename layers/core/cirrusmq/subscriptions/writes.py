@@ -6,6 +6,7 @@ queue that has any cannot be deleted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cirrusmq.base import limits
@@ -28,7 +29,9 @@ from cirrusmq.storage.directory import (
     subscriptions_count_key,
     topic_key,
 )
+from cirrusmq.storage.optimistic_locking import DirectoryChange, change
 from cirrusmq.subscriptions.delivery import items as delivery_items
+from cirrusmq.subscriptions.subscriptions import find_subscription
 
 
 def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[str, Any]]:
@@ -67,6 +70,25 @@ def update(core: Core, found: Document[Subscription], after: Subscription) -> li
         writes += _release_dead_letter_queue(core, before)
         writes += _use_dead_letter_queue(core, after)
     return writes
+
+
+def update_subscription(
+    core: Core, topic_id: str, name: str, changed: Callable[[Subscription], Subscription]
+) -> Subscription:
+    """Writes the result of `changed` on a subscription; in force everywhere when this returns."""
+
+    def plan() -> DirectoryChange[Subscription]:
+        found = find_subscription(core, topic_id, name)
+        after = changed(found.value)
+        if after == found.value:
+            return DirectoryChange(result=after)
+        return DirectoryChange(
+            result=after,
+            writes=update(core, found, after),
+            keys=[subscription_key(topic_id, "")],
+        )
+
+    return change(core, plan)
 
 
 def removal(core: Core, found: Document[Subscription]) -> list[dict[str, Any]]:

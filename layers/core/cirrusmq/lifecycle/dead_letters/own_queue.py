@@ -11,7 +11,7 @@ from cirrusmq.model.queue import Queue, QueueInput
 from cirrusmq.model.topic import Subscription
 from cirrusmq.queues.queues import create_queue, get_queue
 from cirrusmq.runtime.core import Core
-from cirrusmq.subscriptions.management import update_subscription
+from cirrusmq.subscriptions.writes import update_subscription
 
 
 def make_dead_letter_queue(core: Core, topic_id: str, subscription_name: str, name: str) -> Queue:
