@@ -17,8 +17,8 @@ from tests.service.topics import Schedules, TestTopic
 from cirrusmq.base.shapes import decode_packed
 from cirrusmq.model.message import compress, decompress
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.publishing.half_messages.half import CommittedMessage, Terms
-from cirrusmq.publishing.records import DeliveryGroup, TopicHeader
+from cirrusmq.publishing.half_messages.half import Terms
+from cirrusmq.publishing.records import DeliveryGroup, Published, TopicHeader
 from cirrusmq.sending.making import LogHeader
 from cirrusmq.storage.parcels import ARCHIVE, LOG, PARCELS, read_parcel
 from cirrusmq_local.testing import Client, World
@@ -367,7 +367,7 @@ HEADERS: list[msgspec.Struct] = [
     TopicHeader("news", "alice", [DeliveryGroup([0], 1, 2, "0123456789ab")], None, ["a"]),
     DeliveryGroup([0], 1, 2, "0123456789ab"),
     Terms("alice", "g", 30, 9, ["a"], [None]),
-    CommittedMessage("Msg-x", 1, 2),
+    Published("Msg-x", 1, 2),
 ]
 """Of log records and half messages: put once, and never written again."""
 

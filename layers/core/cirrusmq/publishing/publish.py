@@ -51,7 +51,7 @@ from cirrusmq.publishing.recipients import (
     make_draft,
     with_delay,
 )
-from cirrusmq.publishing.records import TopicRecord, read_record
+from cirrusmq.publishing.records import Published, TopicRecord, read_record
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.sending import deduplication
@@ -113,15 +113,6 @@ class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     atomic: bool = True
     attempt: str | UnsetType = UNSET
     transaction: TransactionInput | UnsetType = UNSET
-
-
-class Published(msgspec.Struct, frozen=True, kw_only=True):
-    """A published message, as its publisher sees it."""
-
-    id: str
-    matched: int
-    """How many subscriptions get it; 0: nothing is kept."""
-    sent_ms: int
 
 
 class _Publish(msgspec.Struct, frozen=True, kw_only=True):

@@ -62,6 +62,15 @@ class TopicHeader(msgspec.Struct, frozen=True, array_like=True):
         ]
 
 
+class Published(msgspec.Struct, frozen=True, array_like=True):
+    """A published message, as its publisher sees it, and as a committed half message keeps it."""
+
+    id: str
+    matched: int
+    """How many subscriptions get it; 0: nothing is kept."""
+    sent_ms: int
+
+
 class TopicRecord(msgspec.Struct, frozen=True):
     """A log record of a topic, decoded."""
 

@@ -34,14 +34,22 @@ def bodies_of(
     core: Core, send_id: str, object_days: int, messages: Mapping[int, Described]
 ) -> dict[int, str | bytes]:
     """Returns the bodies of messages by their numbers in their send, without missing bodies."""
-    found: Mapping[int, Described] = messages
-    if object_days:
-        sizes = {position: each.size_bytes for position, each in messages.items()}
-        wanted = WantedObject(
-            send_id=send_id, days=object_days, positions=set(messages), sizes=sizes
-        )
-        (there,) = read_objects(core, [wanted])
-        if isinstance(there, BucketUnavailable):
-            raise there
-        found = there
+    found = with_bodies(core, send_id, object_days, messages)
     return {position: each.body for position, each in found.items() if isinstance(each, Message)}
+
+
+def with_bodies(
+    core: Core, send_id: str, object_days: int, messages: Mapping[int, Described]
+) -> Mapping[int, Described]:
+    """Returns the messages themselves, from their object if they are in one.
+
+    Messages that the object does not have are left out. Raises BucketUnavailable.
+    """
+    if not object_days:
+        return messages
+    sizes = {position: each.size_bytes for position, each in messages.items()}
+    wanted = WantedObject(send_id=send_id, days=object_days, positions=set(messages), sizes=sizes)
+    (there,) = read_objects(core, [wanted])
+    if isinstance(there, BucketUnavailable):
+        raise there
+    return there

@@ -11,8 +11,9 @@ from cirrusmq.base.shapes import read_values
 from cirrusmq.model.message import OF_SDKS
 from cirrusmq.model.notification import sequence_number, uuid_of
 from cirrusmq.model.topic import Topic
-from cirrusmq.publishing.publish import Published, PublishRequest
+from cirrusmq.publishing.publish import PublishRequest
 from cirrusmq.publishing.publish import publish as publish_messages
+from cirrusmq.publishing.records import Published
 from cirrusmq_dialects.asking import SEND
 from cirrusmq_dialects.sns.asking import Asked, Result
 from cirrusmq_dialects.sns.contents import LARGEST_BYTES, Content, read_content

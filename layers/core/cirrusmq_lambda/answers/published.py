@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.topic import Protocol, Subscription
-from cirrusmq.publishing.publish import Published
+from cirrusmq.publishing.records import Published
 from cirrusmq_lambda.answers.body import Body, Id, Problem, Time
 from cirrusmq_lambda.answers.content import Bytes, fields_of
 

@@ -42,11 +42,12 @@ from cirrusmq.publishing.half_messages.items import (
     read_producers,
 )
 from cirrusmq.publishing.publish import DEFAULT_GROUP
+from cirrusmq.publishing.selecting import with_bodies
 from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.storage.bodies.objects import BucketUnavailable, WantedObject, read_objects
+from cirrusmq.storage.bodies.objects import BucketUnavailable
 
 _AT_ONCE = 16
 _PAGES = 4
@@ -194,16 +195,13 @@ def _check(core: Core, half: Half, visibility_seconds: int) -> Check | None:
 
 
 def _messages(core: Core, half: Half) -> list[Message] | None:
-    if not half.object_days:
-        return [each for each in half.messages.values() if isinstance(each, Message)]
-    sizes = {index: each.size_bytes for index, each in half.messages.items()}
-    wanted = WantedObject(
-        send_id=half.id, days=half.object_days, positions=set(half.messages), sizes=sizes
-    )
-    (found,) = read_objects(core, [wanted])
-    if isinstance(found, BucketUnavailable) or len(found) < len(half.messages):
+    try:
+        found = with_bodies(core, half.id, half.object_days, half.messages)
+    except BucketUnavailable:
         return None
-    return [found[index] for index in half.messages]
+    messages = [found.get(index) for index in half.messages]
+    read = [each for each in messages if isinstance(each, Message)]
+    return read if len(read) == len(messages) else None
 
 
 def _answer_bytes(half: Half) -> int:
@@ -236,7 +234,7 @@ def _end(
 ) -> bool:
     """Looks at a mark that may be over. Returns True if its half message was undecided."""
     place, now_ms = (producers.topic_id, partition), core.now_ms()
-    over = half is not None and _is_over(half, now_ms - core.skew_ms)
+    over = half is not None and half.until_ms <= now_ms - core.skew_ms
     if half is not None and half.state == "prepared" and over and not time_out(core, half):
         return False  # decided at this moment: the next sweep removes the mark
     if half is not None and over and (half.state == "prepared" or half.timed_out):
@@ -250,7 +248,3 @@ def _end(
         return True
     _clean(core, *place, mark, half, now_ms)
     return False
-
-
-def _is_over(half: Half, now_ms: int) -> bool:
-    return half.until_ms <= now_ms

@@ -11,14 +11,13 @@ the commit, by the time and the subscriptions of then.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from cirrusmq.access.rate_limit import count_copies
 from cirrusmq.base.errors import Conflict, InvalidParameter, MessageNotFound, Unavailable
 from cirrusmq.model.topic import Topic
-from cirrusmq.publishing.half_messages.half import CommittedMessage, Half, half_partition, id_of
+from cirrusmq.publishing.half_messages.half import Half, half_partition, id_of
 from cirrusmq.publishing.half_messages.items import (
     commit_update,
     delete_mark,
@@ -27,7 +26,6 @@ from cirrusmq.publishing.half_messages.items import (
     roll_back_update,
 )
 from cirrusmq.publishing.log_records import make_log_record, new_id
-from cirrusmq.publishing.publish import Published
 from cirrusmq.publishing.recipients import (
     Draft,
     any_ordered,
@@ -35,6 +33,7 @@ from cirrusmq.publishing.recipients import (
     endpoints,
     make_draft,
 )
+from cirrusmq.publishing.records import Published
 from cirrusmq.publishing.selecting import bodies_of
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, put_if_absent
@@ -54,16 +53,15 @@ def commit(core: Core, topic: Topic, account: str, handle: str) -> list[Publishe
         if half.state == "rolled_back":
             raise Conflict(_why_rolled_back(half))
         if half.state == "committed":
-            return _published(half.announced)
+            return list(half.announced)
         if core.now_ms() >= half.until_ms:
             time_out(core, half)
             continue
         announced = _try_commit(core, topic, half)
         if announced is not None:
             _remove_mark(core, half)
-            published = _published(announced)
-            count_copies(core, account, sum(each.matched for each in published))
-            return published
+            count_copies(core, account, sum(each.matched for each in announced))
+            return announced
     raise Unavailable
 
 
@@ -116,7 +114,7 @@ def _why_rolled_back(half: Half) -> str:
     return "the half message was rolled back before"
 
 
-def _try_commit(core: Core, topic: Topic, half: Half) -> list[CommittedMessage] | None:
+def _try_commit(core: Core, topic: Topic, half: Half) -> list[Published] | None:
     """Commits a prepared half message. Returns None if that was refused: it must be read again.
 
     A message with a deduplication id in use is left out, as of any publish.
@@ -157,7 +155,7 @@ def _try_commit(core: Core, topic: Topic, half: Half) -> list[CommittedMessage] 
         writes = put_reminders(core, reminded, now_ms)
         writes += [{"Put": put_if_absent(core.tables.messages, record)}, {"Update": update}]
         try:
-            _transact(core, writes)
+            core.store.transact(writes)
         except TransactionRefused as refused:
             found = find_reminded(reminded, refused.failed)
             if len(writes) - 1 in refused.failed or not found:
@@ -165,10 +163,6 @@ def _try_commit(core: Core, topic: Topic, half: Half) -> list[CommittedMessage] 
             known |= found
         else:
             return announced
-
-
-def _transact(core: Core, writes: Sequence[Mapping[str, Any]]) -> None:
-    core.store.transact(writes)
 
 
 def _drafts(core: Core, topic: Topic, half: Half) -> dict[int, Draft]:
@@ -199,7 +193,7 @@ def _announce(
     keys: Mapping[int, str | None],
     own: Mapping[int, Stored],
     known: Mapping[str, Stored],
-) -> list[CommittedMessage]:
+) -> list[Published]:
     """Returns each message's answer: its own, or the first message's with its deduplication id."""
     firsts = {key: own[index] for index, key in keys.items() if key is not None and index in own}
     firsts |= known
@@ -207,12 +201,8 @@ def _announce(
     for index, draft in drafts.items():
         key = keys[index]
         each = own[index] if index in own or key is None else firsts[key]
-        told.append(CommittedMessage(each.id, len(draft.subscriptions), each.sent_ms))
+        told.append(Published(each.id, len(draft.subscriptions), each.sent_ms))
     return told
-
-
-def _published(announced: Sequence[CommittedMessage]) -> list[Published]:
-    return [Published(id=each.id, matched=each.matched, sent_ms=each.sent_ms) for each in announced]
 
 
 def _remove_mark(core: Core, half: Half) -> None:

@@ -19,6 +19,7 @@ import msgspec
 
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.topic import Topic
+from cirrusmq.publishing.records import Published
 
 State: TypeAlias = Literal["prepared", "committed", "rolled_back"]
 _HANDLE = re.compile(r"Half-([0-7][0-9A-HJKMNP-TV-Z]{25})", re.ASCII)
@@ -42,15 +43,6 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
         return producers_of(self.account, self.group)
 
 
-class CommittedMessage(msgspec.Struct, frozen=True, array_like=True):
-    """A message as the answer to the commit told of it."""
-
-    id: str
-    matched: int
-    """How many subscriptions get it."""
-    sent_ms: int
-
-
 class Half(msgspec.Struct, frozen=True, kw_only=True):
     """A half message as the store has it. Times are in milliseconds since the epoch."""
 
@@ -71,7 +63,7 @@ class Half(msgspec.Struct, frozen=True, kw_only=True):
     packed: bytes | None = None
     """All messages, if they are in no object."""
     object_days: int = 0
-    announced: Sequence[CommittedMessage] = ()
+    announced: Sequence[Published] = ()
     """The published messages, once it is committed."""
     timed_out: bool = False
     """True if it was rolled back because nobody decided in time."""

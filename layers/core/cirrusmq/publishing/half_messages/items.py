@@ -26,7 +26,8 @@ import msgspec
 from cirrusmq.base import limits
 from cirrusmq.base.shapes import decode_packed
 from cirrusmq.model.envelope import pack_envelopes
-from cirrusmq.publishing.half_messages.half import CommittedMessage, Half, State, Terms
+from cirrusmq.publishing.half_messages.half import Half, State, Terms
+from cirrusmq.publishing.records import Published
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key, put_if_absent
 from cirrusmq.storage.parcels import object_days, page_request, read_described, ttl_seconds
@@ -114,7 +115,7 @@ def read_half(item: Item) -> Half:
         messages=read_described(item) if "b" in item or "e" in item else {},
         packed=item["b"]["B"] if "b" in item else None,
         object_days=object_days(item),
-        announced=decode_packed(item["a"]["B"], list[CommittedMessage]) if "a" in item else (),
+        announced=decode_packed(item["a"]["B"], list[Published]) if "a" in item else (),
         timed_out="o" in item,
     )
 
@@ -141,7 +142,7 @@ def put_half(core: Core, half: Half) -> None:
 
 
 def commit_update(
-    core: Core, half: Half, announced: list[CommittedMessage], now_ms: int
+    core: Core, half: Half, announced: list[Published], now_ms: int
 ) -> dict[str, Any]:
     """The update to COMMITTED of one that is prepared, and whose time is not over."""
     told = {":told": {"B": msgspec.msgpack.encode(announced)}, ":now": {"N": str(now_ms)}}
