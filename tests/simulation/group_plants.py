@@ -67,13 +67,13 @@ def a_rewinds_time_goes_before_a_groups_order(patch: pytest.MonkeyPatch) -> None
 @plant(REWOUND)
 def a_replay_ends_before_the_last_record(patch: pytest.MonkeyPatch) -> None:
     """The newest record is taken for one that fan-out alone puts."""
-    records_between = log_reader.records_between
+    log_between = log_reader.log_between
 
     def all_but_one(*given: Any) -> Iterator[Any]:
-        items = list(records_between(*given))
+        items = list(log_between(*given))
         return iter(items[:-1])
 
-    patch.setattr(replay, "records_between", all_but_one)
+    patch.setattr(replay, "log_between", all_but_one)
 
 
 @plant(REWOUND)

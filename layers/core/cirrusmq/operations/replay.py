@@ -19,7 +19,7 @@ from cirrusmq.fanout.topic_shares import fair_share
 from cirrusmq.invoking.waking import wake
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.operations import redelivery
-from cirrusmq.publishing.log_reader import records_between
+from cirrusmq.publishing.log_reader import log_between
 from cirrusmq.publishing.records import holds_messages, read_record
 from cirrusmq.queues.operations import Run, Step
 from cirrusmq.runtime.core import Core
@@ -58,7 +58,8 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
     from_ms, scale = details["from_ms"], core.clock.scale
     wait_for_fan_out(core, details["until_ms"])
     after = operation.progress.after or f"{from_ms - int(limits.KEY_SLACK_MS * scale):013d}"
-    items = records_between(core, topic, after, last_key(core, details["until_ms"]))
+    partitions, last = topic.attributes.partitions, last_key(core, details["until_ms"])
+    items = log_between(core, topic.id, partitions, after, last)
 
     def deliver_records(some: Sequence[Item]) -> int:
         nonlocal group

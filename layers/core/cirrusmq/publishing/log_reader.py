@@ -34,7 +34,7 @@ from cirrusmq.publishing.records import (
 )
 from cirrusmq.publishing.selecting import select
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item
+from cirrusmq.runtime.store import ConditionFailed, Item, key
 from cirrusmq.sending.request_messages import new_send_id
 from cirrusmq.storage import cursors
 from cirrusmq.storage.bodies.objects import BucketUnavailable, WantedObject, read_objects
@@ -88,7 +88,7 @@ def read_log(
     size = 0
     chosen = (
         _choose(core, item, topic, subscription, shown_from_ms)
-        for item in records_between(core, topic, start, held_back)
+        for item in log_between(core, topic.id, topic.attributes.partitions, start, held_back)
     )
     for sort_key, shown_messages in _read_ahead(core, topic, chosen):
         first = skip if sort_key == position else 0
@@ -132,20 +132,9 @@ def show_again(core: Core, item: Item) -> None:
     the messages again, none misses them.
     """
     now_ms = core.now_ms()
-    own_id = item["sk"]["S"].partition("#")[2]
-    log = item["pk"]["S"].partition("#")[2]
-    pk, sk = log_key(log, new_send_id(core, now_ms))
-    pointer: Item = {
-        "pk": {"S": pk},
-        "sk": {"S": sk},
-        "a": item.get("a", {"S": own_id}),
-        "t": {"N": str(now_ms)},
-        "expires_at": item["expires_at"],
-    }
-    if "d" in item:
-        pointer["d"] = item["d"]
-    with contextlib.suppress(ConditionFailed):  # the SDK sent it twice
-        core.store.put_if_absent(core.tables.messages, pointer)
+    shown_id = {"a": {"S": item["sk"]["S"].partition("#")[2]}}
+    shown = shown_id | {name: item[name] for name in ("a", "d") if name in item}
+    _put_pointer(core, item, new_send_id(core, now_ms), shown, now_ms)
 
 
 def show_delayed(core: Core, item: Item, record: TopicRecord) -> None:
@@ -154,7 +143,7 @@ def show_delayed(core: Core, item: Item, record: TopicRecord) -> None:
     Readers find them there, and leave them out at the record itself. Their keys follow from the
     record: a repetition changes nothing. A pointer that comes too late is put under a key of now.
     """
-    now_ms, log = core.now_ms(), item["pk"]["S"].partition("#")[2]
+    now_ms = core.now_ms()
     for due_ms in sorted({record.due_ms(index) for index in range(len(record.messages))} - {0}):
         own_id = new_send_id(core, now_ms)
         if due_ms > now_ms:
@@ -163,17 +152,23 @@ def show_delayed(core: Core, item: Item, record: TopicRecord) -> None:
             if own_id == record.send_id:
                 # The record's own key: its attempt was made by a clock that is ahead by the delay.
                 own_id = time + entropy[::-1]
-        pk, sk = log_key(log, own_id)
-        pointer: Item = {
-            "pk": {"S": pk},
-            "sk": {"S": sk},
-            "a": {"S": record.send_id},
-            "d": {"N": str(due_ms)},
-            "t": {"N": str(now_ms)},
-            "expires_at": item["expires_at"],
-        }
-        with contextlib.suppress(ConditionFailed):
-            core.store.put_if_absent(core.tables.messages, pointer)
+        shown = {"a": {"S": record.send_id}, "d": {"N": str(due_ms)}}
+        _put_pointer(core, item, own_id, shown, now_ms)
+
+
+def _put_pointer(core: Core, item: Item, own_id: str, shown: Item, now_ms: int) -> None:
+    """Puts a pointer into the log of an item, unless one of this id is there.
+
+    shown: the id of the record (`a`), and the time of the messages that are shown (`d`).
+    """
+    pointer: Item = {
+        **key(*log_key(item["pk"]["S"].partition("#")[2], own_id)),
+        **shown,
+        "t": {"N": str(now_ms)},
+        "expires_at": item["expires_at"],
+    }
+    with contextlib.suppress(ConditionFailed):  # the SDK, or the stream, repeated it
+        core.store.put_if_absent(core.tables.messages, pointer)
 
 
 def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str, int, int]:
@@ -190,13 +185,8 @@ def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str
     except InvalidParameter as error:
         raise InvalidParameter("after", "must be a time or a cursor of this log") from error
     assert read is not None
-    key, count, floor_ms = read.split("/")
-    return key, int(count), int(floor_ms)
-
-
-def records_between(core: Core, topic: Topic, start: str, until: str) -> Iterator[Item]:
-    """As `log_between`, of a topic's log."""
-    return log_between(core, topic.id, topic.attributes.partitions, start, until)
+    begun, count, floor_ms = read.split("/")
+    return begun, int(count), int(floor_ms)
 
 
 def log_between(core: Core, log_id: str, partitions: int, start: str, until: str) -> Iterator[Item]:
@@ -213,12 +203,7 @@ def _partition(core: Core, pk: str, start: str, until: str) -> Iterator[Item]:
         return
     table = core.tables.messages
     request = page_request(table, pk, start, until, _PAGE_RECORDS, consistent=True)
-    while True:
-        items, last, _ = core.store.query(request)
-        yield from items
-        if last is None:
-            return
-        request["ExclusiveStartKey"] = last
+    yield from core.store.query_pages(request)
 
 
 class _Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,8 +227,8 @@ def _choose(
 ) -> _Chosen:
     sort_key, due_ms = item["sk"]["S"], int(item.get("d", {"N": "0"})["N"])
     if "a" in item:
-        pk, sk = topic_log_key(topic, item["a"]["S"])
-        item = core.store.get(core.tables.messages, pk, sk) or item
+        record_key = topic_log_key(topic, item["a"]["S"])
+        item = core.store.get(core.tables.messages, *record_key) or item
     if not holds_messages(item):
         return _Chosen(sort_key=sort_key)
     record = read_record(item)

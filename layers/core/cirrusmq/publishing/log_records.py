@@ -25,7 +25,7 @@ from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.recipients import Draft, deliveries, sequences
 from cirrusmq.publishing.records import make_header, mark_delayed, topic_log_key
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item
+from cirrusmq.runtime.store import ConditionFailed, Item, key
 from cirrusmq.sending.request_messages import new_send_id
 from cirrusmq.storage.bodies.write import Placed
 from cirrusmq.storage.parcels import log_item, object_log_item, ttl_seconds
@@ -102,8 +102,7 @@ def settle_id(core: Core, topic: Topic, send_id: str, *, in_order: bool) -> str:
         now_ms = core.now_ms()
         if now_ms - ulid.time_of(send_id) <= limits.ATTEMPT_FRESH_MS * core.clock.scale:
             return send_id
-        pk, sk = topic_log_key(topic, send_id)
-        there = core.store.get(core.tables.messages, pk, sk)
+        there = core.store.get(core.tables.messages, *topic_log_key(topic, send_id))
         if there is None:
             later_id = new_id(core, topic, now_ms, in_order=in_order)
             try:
@@ -128,10 +127,8 @@ def moved_to(item: Item) -> str | None:
 
 
 def _marker(topic: Topic, send_id: str, later_id: str, now_ms: int) -> Item:
-    pk, sk = topic_log_key(topic, send_id)
     return {
-        "pk": {"S": pk},
-        "sk": {"S": sk},
+        **key(*topic_log_key(topic, send_id)),
         "m": {"S": later_id},
         "t": {"N": str(now_ms)},
         "expires_at": {"N": str((now_ms + limits.DEDUPLICATION_MS) // 1000)},

@@ -69,7 +69,7 @@ def marks_key(subscription_id: str, partition: int) -> str:
 def put_mark(core: Core, parcel: Parcel, mark: DueMark, *, kept: bool = False) -> None:
     """Puts a mark for a message of a parcel. kept: it is not to be posted any more."""
     pk = marks_key(parcel.source_id, parcel.partition)
-    sk = f"{_KEPT if kept else ''}{mark.due_ms:013d}#{mark.sort_key}#{mark.index:X}"
+    sk = f"{_KEPT if kept else ''}{_text(mark)}"
     item = {
         **key(pk, sk),
         "n": {"N": str(mark.position)},
@@ -86,12 +86,7 @@ def read_waiting(
     pk = marks_key(subscription_id, partition)
     for start, end in ((f"{from_ms:013d}", _LAST_DUE), (f"{_KEPT}{now_ms:013d}", "~~")):
         request = page_request(core.tables.messages, pk, start, end, None, consistent=True)
-        while True:
-            items, last, _ = core.store.query(request)
-            yield from map(_read, items)
-            if last is None:
-                break
-            request["ExclusiveStartKey"] = last
+        yield from map(_read, core.store.query_pages(request))
 
 
 class MarkList:
