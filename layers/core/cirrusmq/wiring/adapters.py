@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import botocore
 import botocore.session
@@ -49,15 +49,28 @@ def awaited_config(**more: Any) -> Config:
     )
 
 
-class Invoker:
-    """Runs other functions of the deployment, asynchronously, through Lambda's API."""
+class _Port:
+    """A port on one service of AWS."""
+
+    _service: ClassVar[str]
+    _waited_for: ClassVar[bool] = False
+    """True if callers wait for its few calls: short times, and one repeat."""
 
     def __init__(self, session: botocore.session.Session) -> None:
         self._session = session
 
     @cached_property
     def _client(self) -> Any:
-        return self._session.create_client("lambda")
+        short = Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
+        return self._session.create_client(
+            self._service, config=short if self._waited_for else None
+        )
+
+
+class Invoker(_Port):
+    """Runs other functions of the deployment, asynchronously, through Lambda's API."""
+
+    _service = "lambda"
 
     def __call__(self, role: str, event: dict[str, Any]) -> None:
         """Invokes the function whose name is in `<ROLE>_FUNCTION`."""
@@ -104,15 +117,10 @@ class Calls:
         return Called(answer=answer)
 
 
-class Executions:
+class Executions(_Port):
     """Starts executions of the retry schedules' state machine."""
 
-    def __init__(self, session: botocore.session.Session) -> None:
-        self._session = session
-
-    @cached_property
-    def _client(self) -> Any:
-        return self._session.create_client("stepfunctions")
+    _service = "stepfunctions"
 
     def __call__(self, name: str, given: dict[str, Any]) -> None:
         """Starts the execution `name`; one that exists already is this very one."""
@@ -142,15 +150,10 @@ class Posts:
         return outcome
 
 
-class Reports:
+class Reports(_Port):
     """Reads from the bucket that the data pipeline writes to, or from a folder in its place."""
 
-    def __init__(self, session: botocore.session.Session) -> None:
-        self._session = session
-
-    @cached_property
-    def _client(self) -> Any:
-        return self._session.create_client("s3")
+    _service = "s3"
 
     def __call__(self, path: str) -> bytes | None:
         folder = os.environ.get("REPORTS_FOLDER")
@@ -165,18 +168,13 @@ class Reports:
         return content
 
 
-class FailureQueue:
+class FailureQueue(_Port):
     """The SQS queue to which Lambda sends its failures."""
+
+    _service = "sqs"
 
     HIDDEN_SECONDS = 5
     """Longer than reading takes; messages that stay are to be seen, by the alarm too."""
-
-    def __init__(self, session: botocore.session.Session) -> None:
-        self._session = session
-
-    @cached_property
-    def _client(self) -> Any:
-        return self._session.create_client("sqs")
 
     def receive(self) -> Sequence[GivenUp]:
         """Returns up to 10 messages, hidden for `HIDDEN_SECONDS`."""
@@ -200,20 +198,11 @@ class FailureQueue:
         self._client.delete_message(QueueUrl=os.environ["UNPROCESSED_QUEUE"], ReceiptHandle=handle)
 
 
-def _retry_config() -> Config:
-    """Returns the configuration of clients that may repeat a call once: few calls need them."""
-    return Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
-
-
-class SecretDocument:
+class SecretDocument(_Port):
     """Reads the deployment's secret from Secrets Manager."""
 
-    def __init__(self, session: botocore.session.Session) -> None:
-        self._session = session
-
-    @cached_property
-    def _client(self) -> Any:
-        return self._session.create_client("secretsmanager", config=_retry_config())
+    _service = "secretsmanager"
+    _waited_for = True
 
     def __call__(self) -> str:
         answer = self._client.get_secret_value(SecretId=os.environ["SECRET_ARN"])
@@ -221,18 +210,14 @@ class SecretDocument:
         return document
 
 
-class KeySealing:
+class KeySealing(_Port):
     """Encrypts and decrypts with the deployment's key, through KMS."""
+
+    _service = "kms"
+    _waited_for = True
 
     CONTEXT = "cirrusmq:signing-key"
     """The policies allow both calls only with this context, which no table or bucket has."""
-
-    def __init__(self, session: botocore.session.Session) -> None:
-        self._session = session
-
-    @cached_property
-    def _client(self) -> Any:
-        return self._session.create_client("kms", config=_retry_config())
 
     def seal(self, key_id: str, secret: str) -> bytes:
         """Returns the encrypted secret. Raises Unavailable."""
