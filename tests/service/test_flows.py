@@ -20,7 +20,7 @@ MODULES_AND_ARROWS = {
     "receive, fair": (38, 61),
     "delete": (21, 25),
     "publish": (30, 42),
-    "fan out and push": (56, 114),
+    "fan out and push": (56, 113),
     "retry": (41, 80),
 }
 """By flow, in an environment that has made such calls before.

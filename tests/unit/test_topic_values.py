@@ -12,6 +12,7 @@ from tests.unit.topics import subscription, topic
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 from cirrusmq.filters.filterable import Filterable
+from cirrusmq.model.described import with_given
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.topic import (
     SubscriptionInput,
@@ -22,7 +23,6 @@ from cirrusmq.model.topic import (
     checked,
     create_subscription,
     over,
-    over_topic,
     own_dead_letter_queue,
     partitions_of,
 )
@@ -99,11 +99,11 @@ def test_a_groups_function_changes_and_null_takes_it_away() -> None:
 def test_the_bytes_of_labels_are_bounded() -> None:
     within, beyond = {"a": "x" * (limits.LABELS_BYTES - 1)}, {"a": "x" * limits.LABELS_BYTES}
     assert over(subscription(), SubscriptionInput(labels=within)).labels == within
-    assert over_topic(TopicAttributes(), TopicInput(labels=within)).labels == within
+    assert with_given(TopicAttributes(), TopicInput(labels=within)).labels == within
     with pytest.raises(InvalidParameter, match=r"^labels: must have at most "):
         over(subscription(), SubscriptionInput(labels=beyond))
     with pytest.raises(InvalidParameter, match=r"^labels: must have at most "):
-        over_topic(TopicAttributes(), TopicInput(labels=beyond))
+        with_given(TopicAttributes(), TopicInput(labels=beyond))
 
 
 # ---- the rules ----------------------------------------------------------------------------------
@@ -399,9 +399,9 @@ def test_a_topics_attributes_change_where_they_are_given() -> None:
     before = TopicAttributes(filter="routing_key", partitions=9, description="x")
     given = TopicInput(max_message_bytes=1_024, description=None)
     after = TopicAttributes(filter="routing_key", partitions=9, max_message_bytes=1_024)
-    assert over_topic(before, given) == after
+    assert with_given(before, given) == after
     assert change_topic_attributes(before, given) == after
-    assert over_topic(TopicAttributes(), TopicInput(partitions=9)).partitions == 9
+    assert with_given(TopicAttributes(), TopicInput(partitions=9)).partitions == 9
 
 
 @pytest.mark.parametrize(

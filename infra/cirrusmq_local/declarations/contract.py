@@ -25,6 +25,7 @@ from cirrusmq.base.names import (
 from cirrusmq.base.shapes import decode
 from cirrusmq.base.timestamps import parse_time
 from cirrusmq.filters.selection import compile_filter
+from cirrusmq.model.described import with_given
 from cirrusmq.model.queue import (
     Queue,
     QueueAttributes,
@@ -44,7 +45,6 @@ from cirrusmq.model.topic import (
     change_topic_attributes,
     create_subscription,
     over,
-    over_topic,
 )
 from cirrusmq.schedules.rules import check_rule
 from cirrusmq.schedules.schedule import ScheduleInput, read_definition
@@ -87,7 +87,7 @@ def complete(place: Place, given: Attributes, topic: Attributes | None = None) -
         case "queue":
             return _builtins(create_attributes(_decode(given, QueueInput)))
         case "topic":
-            return _builtins(over_topic(TopicAttributes(), _decode(given, TopicInput)))
+            return _builtins(with_given(TopicAttributes(), _decode(given, TopicInput)))
         case "receiver":
             return _receiver(_decode(given, ReceiverInput))
         case "subscription":

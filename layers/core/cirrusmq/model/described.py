@@ -1,14 +1,17 @@
-"""A caller's words about a queue, a topic or a subscription: a description and labels."""
+"""A caller's values over the kept ones, and its own words: a description and labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from msgspec import Meta
+import msgspec
+from msgspec import UNSET, Meta
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 Description: TypeAlias = Annotated[
     str,
@@ -41,3 +44,20 @@ def check_labels(labels: Mapping[str, str]) -> None:
     if size > limits.LABELS_BYTES:
         limit = f"{limits.LABELS_BYTES:,}"
         raise InvalidParameter("labels", f"must have at most {limit} bytes together, not {size:,}")
+
+
+def with_given(held: S, given: msgspec.Struct) -> S:
+    """Returns a struct with the values that a caller gave in their places, not checked together."""
+    changes = chosen_values(given)
+    check_labels(changes.get("labels", {}))
+    return msgspec.structs.replace(held, **changes)
+
+
+def chosen_values(given: msgspec.Struct) -> dict[str, Any]:
+    """Returns the values that a caller gave, by their names; for an input, the value it chooses."""
+    values = {name: getattr(given, name) for name in given.__struct_fields__}
+    return {
+        name: value.chosen() if hasattr(value, "chosen") else value
+        for name, value in values.items()
+        if value is not UNSET
+    }

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits
 from cirrusmq.base.shapes import integer
 from cirrusmq.model.breaker import Breaker, BreakerInput
+from cirrusmq.model.described import chosen_values
 
 EventSource: TypeAlias = Literal["cirrusmq", "aws:sqs"]
 
@@ -44,7 +45,4 @@ class InvokeInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def chosen(self) -> Invoke:
         """Returns the given values over the defaults."""
-        given = {name: getattr(self, name) for name in self.__struct_fields__}
-        if isinstance(self.breaker, BreakerInput):
-            given["breaker"] = self.breaker.chosen()
-        return Invoke(**{name: held for name, held in given.items() if held is not UNSET})
+        return Invoke(**chosen_values(self))

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InUse, InvalidParameter
 from cirrusmq.base.shapes import integer
-from cirrusmq.model.described import Description, Labels, check_labels
+from cirrusmq.model.described import Description, Labels, chosen_values, with_given
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.pauses import Pause
 from cirrusmq.model.pauses import changed as pauses_changed
@@ -36,6 +36,10 @@ class DeadLetterInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_age_seconds: (
         Annotated[int, integer(limits.DEAD_LETTER_AGE_SECONDS, " seconds")] | UnsetType
     ) = UNSET
+
+    def chosen(self) -> DeadLetter:
+        """Returns the given values over the defaults."""
+        return DeadLetter(**chosen_values(self))
 
 
 RetryJson: TypeAlias = dict[str, Any]
@@ -233,7 +237,7 @@ def read_retry(attributes: QueueAttributes) -> RetryPolicy | None:
 
 def create_attributes(given: QueueInput) -> QueueAttributes:
     """Returns the attributes of a new queue: the given ones over the defaults."""
-    attributes = over_queue(QueueAttributes(), given)
+    attributes = with_given(QueueAttributes(), given)
     if attributes.priorities is not None and isinstance(given.partitions, UnsetType):
         attributes = msgspec.structs.replace(attributes, partitions=1)
     return _checked(attributes)
@@ -242,7 +246,7 @@ def create_attributes(given: QueueInput) -> QueueAttributes:
 def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
     """Returns the queue after a change. Raises if a fixed attribute or a rule forbids it."""
     before = queue.attributes
-    after = over_queue(before, given)
+    after = with_given(before, given)
     if after.priorities != before.priorities:
         raise InvalidParameter("priorities", "are fixed when the queue is created")
     after = _checked(after)
@@ -272,22 +276,6 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
     if after.rewind_seconds and not before.rewind_seconds:
         changed = msgspec.structs.replace(changed, rewind_floor_ms=now_ms)
     return changed
-
-
-def over_queue(attributes: QueueAttributes, given: QueueInput) -> QueueAttributes:
-    """Returns the attributes, with the given ones in their places, not checked together."""
-    changes = _given(given)
-    check_labels(changes.get("labels", {}))
-    if isinstance(given.dead_letter, DeadLetterInput):
-        changes["dead_letter"] = DeadLetter(**_given(given.dead_letter))
-    if isinstance(given.invoke, InvokeInput):
-        changes["invoke"] = given.invoke.chosen()
-    return msgspec.structs.replace(attributes, **changes)
-
-
-def _given(given: msgspec.Struct) -> dict[str, Any]:
-    values = {name: getattr(given, name) for name in given.__struct_fields__}
-    return {name: value for name, value in values.items() if value is not UNSET}
 
 
 def _checked(attributes: QueueAttributes) -> QueueAttributes:

@@ -17,7 +17,7 @@ from cirrusmq.base.shapes import integer
 from cirrusmq.filters.selection import Filter, compile_filter, reads_body
 from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
 from cirrusmq.model.breaker import Breaker, BreakerInput
-from cirrusmq.model.described import Description, Labels, check_labels
+from cirrusmq.model.described import Description, Labels, with_given
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import Blocking, RetryPolicy, parse_retry
 from cirrusmq.model.sender import SenderDetail
@@ -330,20 +330,12 @@ def own_dead_letter_queue(subscription_id: str) -> str:
 
 def change_topic_attributes(before: TopicAttributes, given: TopicInput) -> TopicAttributes:
     """Returns the attributes after a change. Raises if one of them is fixed."""
-    after = over_topic(before, given)
+    after = with_given(before, given)
     if after.filter != before.filter:
         raise InvalidParameter("filter", "is fixed when the topic is created")
     if after.partitions != before.partitions:
         raise InvalidParameter("partitions", "are fixed when the topic is created")
     return after
-
-
-def over_topic(attributes: TopicAttributes, given: TopicInput) -> TopicAttributes:
-    """Returns the attributes, with the given ones in their places."""
-    given_values = msgspec.structs.asdict(given).items()
-    changes = {name: value for name, value in given_values if value is not UNSET}
-    check_labels(changes.get("labels", {}))
-    return msgspec.structs.replace(attributes, **changes)
 
 
 def create_subscription(topic: Topic, name: str, given: SubscriptionInput) -> Subscription:
@@ -394,15 +386,7 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
         if getattr(given, pushed) not in (UNSET, False) and subscription.protocol != "http":
             instead = "; a function has invoke.breaker" if pushed == "breaker" else ""
             raise InvalidParameter(pushed, f"is allowed only with protocol http{instead}")
-    changes = {
-        name: value for name, value in msgspec.structs.asdict(given).items() if value is not UNSET
-    }
-    check_labels(changes.get("labels", {}))
-    if isinstance(given.invoke, InvokeInput):
-        changes["invoke"] = given.invoke.chosen()
-    if isinstance(given.breaker, BreakerInput):
-        changes["breaker"] = given.breaker.chosen()
-    return msgspec.structs.replace(subscription, **changes)
+    return with_given(subscription, given)
 
 
 def checked(subscription: Subscription, kind: TopicKind) -> Subscription:

@@ -16,6 +16,7 @@ from cirrusmq.base.errors import (
     QueueNotFound,
 )
 from cirrusmq.base.names import FIFO, QUEUE_NAME, check_name, new_id, other_fifo_name
+from cirrusmq.model.described import with_given
 from cirrusmq.model.pauses import changed as pauses_changed
 from cirrusmq.model.queue import (
     Queue,
@@ -23,7 +24,6 @@ from cirrusmq.model.queue import (
     SdkAttributes,
     change_attributes,
     create_attributes,
-    over_queue,
 )
 from cirrusmq.queues.resources import Resource, expire_resource, find_resource, put_resource
 from cirrusmq.runtime.core import Core
@@ -107,7 +107,7 @@ def _creation(
     found = directory.read(core, key, Queue)
     if found is not None:
         held = found.value.attributes
-        wanted = queue.attributes if exact else over_queue(held, given)
+        wanted = queue.attributes if exact else with_given(held, given)
         if found.value.name != name or held != wanted:
             raise AlreadyExists(f"queue {found.value.name} exists with other attributes")
         return DirectoryChange(result=(found.value, False))

@@ -19,7 +19,7 @@ from cirrusmq.base.errors import (
 )
 from cirrusmq.base.names import RECEIVER_NAME, check_name, new_id
 from cirrusmq.filters.selection import compile_filter
-from cirrusmq.model.described import check_labels
+from cirrusmq.model.described import with_given
 from cirrusmq.model.pauses import changed as pauses_changed
 from cirrusmq.model.queue import Queue, ReceiverChangeInput, ReceiverInput
 from cirrusmq.queues import operations
@@ -180,15 +180,10 @@ def change_receiver(core: Core, queue: Queue, name: str, given: ReceiverChangeIn
         if found is None or found.value.name != name:
             raise ReceiverNotFound
         before, now_ms = found.value, core.now_ms()
-        changes = {
-            name: value
-            for name, value in msgspec.structs.asdict(given).items()
-            if value is not UNSET
-        }
-        check_labels(changes.get("labels", {}))
+        after = with_given(before, given)
         if not isinstance(given.paused, UnsetType):
-            changes["pauses"] = pauses_changed(before.pauses, now_ms, paused=given.paused)
-        after = msgspec.structs.replace(before, **changes)
+            pauses = pauses_changed(before.pauses, now_ms, paused=given.paused)
+            after = msgspec.structs.replace(after, pauses=pauses)
         if after == before:
             return DirectoryChange(result=before)
         after = msgspec.structs.replace(after, modified_ms=now_ms)

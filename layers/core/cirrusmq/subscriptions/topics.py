@@ -9,12 +9,12 @@ import msgspec
 from cirrusmq.base import limits
 from cirrusmq.base.errors import AlreadyExists, LimitExceeded, TopicNotFound
 from cirrusmq.base.names import TOPIC_NAME, check_name, new_id
+from cirrusmq.model.described import with_given
 from cirrusmq.model.topic import (
     Topic,
     TopicAttributes,
     TopicInput,
     change_topic_attributes,
-    over_topic,
 )
 from cirrusmq.queues.resources import Resource, expire_resource, put_resource
 from cirrusmq.runtime.core import Core
@@ -68,12 +68,12 @@ def _creation(
     exact: bool,
     sdk: Mapping[str, str] | None,
 ) -> DirectoryChange[tuple[Topic, bool]]:
-    attributes = over_topic(TopicAttributes(), given)
+    attributes = with_given(TopicAttributes(), given)
     key = topic_key(account, name)
     found = directory.read(core, key, Topic)
     if found is not None:
         held = found.value.attributes
-        wanted = attributes if exact else over_topic(held, given)
+        wanted = attributes if exact else with_given(held, given)
         if found.value.name != name or held != wanted:
             raise AlreadyExists(f"topic {found.value.name} exists with other attributes")
         return DirectoryChange(result=(found.value, False))

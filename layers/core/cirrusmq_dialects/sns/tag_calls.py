@@ -8,7 +8,8 @@ import msgspec
 
 from cirrusmq.base.limits import LABELS
 from cirrusmq.base.shapes import read_values
-from cirrusmq.model.topic import Topic, TopicInput, over_topic
+from cirrusmq.model.described import with_given
+from cirrusmq.model.topic import Topic, TopicInput
 from cirrusmq.subscriptions.topics import update_topic
 from cirrusmq_dialects.asking import MANAGE, SHOW
 from cirrusmq_dialects.sns.asking import Asked, Result
@@ -61,6 +62,6 @@ def _relabel(asked: Asked, change: Callable[[dict[str, str]], dict[str, str]]) -
         if len(labels) > LABELS:
             raise SnsError("TagLimitExceeded", f"A topic has at most {LABELS} tags.")
         given = read_values({"labels": labels}, TopicInput)
-        return msgspec.structs.replace(before, attributes=over_topic(before.attributes, given))
+        return msgspec.structs.replace(before, attributes=with_given(before.attributes, given))
 
     update_topic(asked.core, found.account, found.name, update)

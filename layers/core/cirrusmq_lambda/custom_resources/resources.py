@@ -16,6 +16,7 @@ from cirrusmq.base.errors import (
     TopicNotFound,
 )
 from cirrusmq.base.shapes import convert
+from cirrusmq.model.described import with_given
 from cirrusmq.model.queue import Queue, QueueInput, ReceiverInput, create_attributes
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import (
@@ -24,7 +25,6 @@ from cirrusmq.model.topic import (
     TopicAttributes,
     TopicInput,
     create_subscription,
-    over_topic,
     own_dead_letter_queue,
 )
 from cirrusmq.queues import queues, receiver_management, receivers
@@ -197,7 +197,7 @@ class TopicResource(Resource):
         return made.id
 
     def change(self, given: TopicInput) -> None:
-        whole = _whole(over_topic(TopicAttributes(), given), TopicInput)
+        whole = _whole(with_given(TopicAttributes(), given), TopicInput)
         topics.change_topic(self.core, self.place.account, self.place.name, whole)
 
     def contents(self) -> str | None:
