@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.client.stores import Store
+from tests.unit.topics import subscription
 
 from cirrusmq.model.message import Message
 from cirrusmq.webhooks.requests import delivery
@@ -177,13 +178,10 @@ def test_a_post_has_tags_and_attributes_in_either_format() -> None:
 
     def post(message: Message, content_format: Any) -> Received:
         headers, body = delivery(
-            account="local",
-            topic="t",
-            subscription="s",
-            message_id="Msg-1",
-            message=message,
+            subscription("http", content_format=content_format),
+            "Msg-1",
+            message,
             published_ms=0,
-            content_format=content_format,
             secrets=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
             request_id="r",
             now_s=0,

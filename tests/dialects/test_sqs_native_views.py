@@ -9,6 +9,7 @@ import pytest
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType
 from aws_lambda_powertools.utilities.data_classes import SQSEvent
 from aws_lambda_powertools.utilities.parser.models import SqsModel
+from tests.unit.topics import subscription
 
 from cirrusmq.base import sdk_attributes
 from cirrusmq.base.sdk_attributes import Typed
@@ -75,13 +76,10 @@ def test_a_post_shows_the_names_that_were_sent(
         {name: Typed(sdk_attributes.TEXT, value) for name, value in properties.items()}
     )
     headers, body = requests.delivery(
-        account="shop",
-        topic="news",
-        subscription="hook",
-        message_id="Msg-1",
-        message=Message(body="x", attributes=kept),
+        subscription("http", account="shop", content_format=content_format),
+        "Msg-1",
+        Message(body="x", attributes=kept),
         published_ms=0,
-        content_format=content_format,
         secrets=["s" * 24],
         request_id="r",
         now_s=0,

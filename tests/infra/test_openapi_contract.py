@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from openapi_schema_validator import OAS31Validator
+from tests.unit.topics import subscription
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.filters.selection import MEMBERS, Source, compile_filter
 from cirrusmq.model.message import Message
 from cirrusmq.model.retry import DEFAULTS, parse_retry
+from cirrusmq.model.topic import ContentFormat
 from cirrusmq.webhooks import requests
 from cirrusmq_local.testing.world import World
 from openapi.fields import REQUESTS, tells
@@ -150,17 +152,12 @@ def headers_of(hook: str) -> set[str]:
     ],
 )
 @pytest.mark.parametrize("content_format", ["json", "simplified"])
-def test_a_post_is_as_the_document_says(
-    message: Message, content_format: requests.ContentFormat
-) -> None:
+def test_a_post_is_as_the_document_says(message: Message, content_format: ContentFormat) -> None:
     headers, body = requests.delivery(
-        account="alice",
-        topic="news",
-        subscription="web",
-        message_id="Msg-1",
-        message=message,
+        subscription("http", name="web", content_format=content_format),
+        "Msg-1",
+        message,
         published_ms=1_795_000_000_000,
-        content_format=content_format,
         secrets=["whsec_" + "A" * 32],
         request_id="1",
         now_s=1_795_000_000,
@@ -176,10 +173,8 @@ def test_a_post_is_as_the_document_says(
 
 def test_a_request_to_confirm_is_as_the_document_says() -> None:
     headers, body = requests.confirmation(
-        account="alice",
-        topic="news",
-        subscription="web",
-        token="token",
+        subscription("http", name="web"),
+        "token",
         confirm_url="https://example.com/confirm",
         expires_ms=1_795_000_000_000,
         secrets=["whsec_" + "A" * 32],

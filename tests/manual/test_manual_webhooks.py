@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.manual.webhooks.verify import is_genuine
+from tests.unit.topics import subscription
 
 from cirrusmq.model.message import Message
 from cirrusmq.webhooks import requests
@@ -28,13 +29,10 @@ PROGRAMS = {
 def post(secrets: list[str], *, seconds_ago: int = 0) -> tuple[dict[str, str], bytes]:
     """The headers, in lower case, and the body of a post as the service makes it."""
     headers, body = requests.delivery(
-        account="alice",
-        topic="news",
-        subscription="web",
-        message_id="Msg-01M7XV36R3RBNQ643TZT3ZMKWA0",
-        message=Message(body="the cellar is wet: 水"),
+        subscription("http", name="web"),
+        "Msg-01M7XV36R3RBNQ643TZT3ZMKWA0",
+        Message(body="the cellar is wet: 水"),
         published_ms=1_795_000_000_000,
-        content_format="json",
         secrets=secrets,
         request_id="1",
         now_s=int(time.time()) - seconds_ago,

@@ -8,8 +8,10 @@ from typing import Any
 from urllib.parse import unquote, unquote_to_bytes
 
 import pytest
+from tests.unit.topics import subscription
 
 from cirrusmq.model.message import Message
+from cirrusmq.model.topic import Subscription
 from cirrusmq.webhooks import requests
 from cirrusmq.webhooks.requests import confirmation, delivery
 
@@ -19,18 +21,20 @@ NOW_S = 1_795_160_000
 
 def delivered(message: Message, **changed: Any) -> tuple[dict[str, str], bytes]:
     arguments: dict[str, Any] = {
-        "account": "acme",
-        "topic": "orders",
-        "subscription": "billing",
         "message_id": "01JD0000000000000000000000-3",
-        "message": message,
         "published_ms": 1_795_159_999_999,
-        "content_format": "json",
         "secrets": [SECRET],
         "request_id": "request-1",
         "now_s": NOW_S,
     }
-    return delivery(**{**arguments, **changed})
+    arguments |= changed
+    return delivery(billing(arguments.pop("content_format", "json")), message=message, **arguments)
+
+
+def billing(content_format: str = "json") -> Subscription:
+    return subscription(
+        "http", account="acme", topic="orders", name="billing", content_format=content_format
+    )
 
 
 def test_a_json_delivery_says_where_the_message_comes_from() -> None:
@@ -167,10 +171,8 @@ def test_a_retry_has_the_same_webhook_id_under_another_request_id() -> None:
 
 def test_a_confirmation_is_signed_and_says_how_to_confirm() -> None:
     headers, body = confirmation(
-        account="acme",
-        topic="orders",
-        subscription="billing",
-        token="t0k3n",
+        billing(),
+        "t0k3n",
         confirm_url="https://mq.example/confirm",
         expires_ms=1_795_160_000_123,
         secrets=[SECRET],

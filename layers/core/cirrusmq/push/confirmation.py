@@ -49,18 +49,15 @@ def _post(core: Core, subscription: Subscription, given: dict[str, Any], request
             now_ms=core.now_ms(),
             now_s=now_s,
         )
-        core.post(subscription.endpoint, headers, body)
-        return
-    path = f"/topics/{subscription.topic}/subscriptions/{subscription.name}/confirm"
-    headers, body = requests.confirmation(
-        account=subscription.account,
-        topic=subscription.topic,
-        subscription=subscription.name,
-        token=given["token"],
-        confirm_url=core.settings.public_url + path,
-        expires_ms=given["expires_ms"],
-        secrets=secrets,
-        request_id=request_id,
-        now_s=now_s,
-    )
+    else:
+        path = f"/topics/{subscription.topic}/subscriptions/{subscription.name}/confirm"
+        headers, body = requests.confirmation(
+            subscription,
+            given["token"],
+            confirm_url=core.settings.public_url + path,
+            expires_ms=given["expires_ms"],
+            secrets=secrets,
+            request_id=request_id,
+            now_s=now_s,
+        )
     core.post(subscription.endpoint, headers, body)

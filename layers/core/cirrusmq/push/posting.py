@@ -156,13 +156,10 @@ def _request(push: Push, candidate: Candidate, message: Message) -> tuple[dict[s
             unsubscribe_token=confirmations.unsubscribe_token(core, subscription),
         )
     headers, body = requests.delivery(
-        account=subscription.account,
-        topic=subscription.topic,
-        subscription=subscription.name,
-        message_id=message_id,
-        message=message,
+        subscription,
+        message_id,
+        message,
         published_ms=candidate.parcel.sent_ms,
-        content_format=subscription.content_format,
         secrets=secrets,
         request_id=f"{core.random.getrandbits(128):032x}",
         now_s=now_s,

@@ -1,4 +1,4 @@
 """Webhooks: requests that leave the deployment: their addresses, their content, their sending.
 
-Used by push and by confirmations. It knows nothing of topics.
+Used by push and by confirmations. It reads and writes no table.
 """

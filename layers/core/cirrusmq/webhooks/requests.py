@@ -10,7 +10,6 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from typing import Literal
 from urllib.parse import quote
 
 import msgspec
@@ -18,8 +17,7 @@ import msgspec
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.sender import sender_of
-
-ContentFormat = Literal["json", "simplified"]
+from cirrusmq.model.topic import Subscription
 
 CONTENT_TYPE = "text/plain; charset=utf-8"
 """The type of CMQ's posts, JSON too; with the charset, without which a server may take Latin-1."""
@@ -43,14 +41,11 @@ SECRET_BYTES = 24
 
 
 def delivery(
-    *,
-    account: str,
-    topic: str,
-    subscription: str,
+    subscription: Subscription,
     message_id: str,
     message: Message,
+    *,
     published_ms: int,
-    content_format: ContentFormat,
     secrets: Sequence[str],
     request_id: str,
     now_s: int,
@@ -60,11 +55,11 @@ def delivery(
     request_id: new in each attempt; `webhook-id` is the message's and stays. now_s: real seconds
     since the epoch, also if the service runs on a faster clock: verifiers compare it with theirs.
     """
-    simplified = content_format == "simplified"
+    simplified = subscription.content_format == "simplified"
     if simplified:
         body = message.body_bytes
     else:
-        body = _json_body(account, topic, subscription, message_id, message, published_ms)
+        body = _json_body(subscription, message_id, message, published_ms)
     is_text = not simplified or isinstance(message.body, str)
     headers = {
         "Content-Type": CONTENT_TYPE if is_text else BYTES_TYPE,
@@ -82,11 +77,9 @@ def delivery(
 
 
 def confirmation(
-    *,
-    account: str,
-    topic: str,
-    subscription: str,
+    subscription: Subscription,
     token: str,
+    *,
     confirm_url: str,
     expires_ms: int,
     secrets: Sequence[str],
@@ -100,9 +93,7 @@ def confirmation(
     body = _json(
         {
             "Type": CONFIRMATION,
-            "TopicOwner": account,
-            "topicName": topic,
-            "subscriptionName": subscription,
+            **_origin(subscription),
             "token": token,
             "confirmUrl": confirm_url,
             "expiresAt": format_time(expires_ms),
@@ -127,24 +118,25 @@ def trace_headers(message: Message) -> dict[str, str]:
     return context_of(message.attributes)
 
 
+def _origin(subscription: Subscription) -> dict[str, object]:
+    return {
+        "TopicOwner": subscription.account,
+        "topicName": subscription.topic,
+        "subscriptionName": subscription.name,
+    }
+
+
 def _json_body(
-    account: str,
-    topic: str,
-    subscription: str,
-    message_id: str,
-    message: Message,
-    published_ms: int,
+    subscription: Subscription, message_id: str, message: Message, published_ms: int
 ) -> bytes:
-    content: dict[str, object] = {
-        "TopicOwner": account,
-        "topicName": topic,
-        "subscriptionName": subscription,
+    content = {
+        **_origin(subscription),
         "msgId": message_id,
         "msgBody": message.body,
         "publishTime": published_ms // 1_000,
     }
-    sender = sender_of(message, account).account
-    if sender != account:
+    sender = sender_of(message, subscription.account).account
+    if sender != subscription.account:
         content["sender"] = sender
     if isinstance(message.body, bytes):
         content["msgBody"] = base64.b64encode(message.body).decode()
