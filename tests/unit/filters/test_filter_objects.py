@@ -124,8 +124,8 @@ def test_sql_is_a_string(sql: object) -> None:
 
 def test_a_refusal_names_the_parameter_and_keeps_the_reason() -> None:
     with pytest.raises(InvalidFilter, match="position 5: ") as refused:
-        compile_filter({"sql": "a > 'abc'"}, "queue", "attributes.filter")
-    assert refused.value.parameter == "attributes.filter"
+        compile_filter({"sql": "a > 'abc'"}, "queue")
+    assert refused.value.parameter == "filter"
 
 
 @pytest.mark.parametrize(
@@ -157,21 +157,21 @@ def test_an_invalid_filter_is_told_what_would_do(
     filter: dict[str, object], kind: Source, detail: str
 ) -> None:
     with pytest.raises(InvalidFilter) as refused:
-        compile_filter(filter, kind, "attributes.filter")
+        compile_filter(filter, kind)
     assert refused.value.detail == detail
-    assert refused.value.parameter == "attributes.filter"
+    assert refused.value.parameter == "filter"
 
 
 @pytest.mark.parametrize(
     ("filter", "detail"),
     [
-        (5, "attributes.filter: must be an object or null"),
-        ({"é": 5}, "attributes.filter: '\\xe9' is not a member of a filter"),
+        (5, "filter: must be an object or null"),
+        ({"é": 5}, "filter: '\\xe9' is not a member of a filter"),
     ],
 )
 def test_what_is_no_filter_at_all_is_told_so(filter: Any, detail: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
-        compile_filter(filter, "tags", "attributes.filter")
+        compile_filter(filter, "tags")
     assert refused.value.detail == detail
 
 

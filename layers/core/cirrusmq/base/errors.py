@@ -37,9 +37,7 @@ class InvalidParameter(CirrusMQError):
 class InvalidFilter(CirrusMQError):
     """A filter does not parse."""
 
-    def __init__(self, detail: str, parameter: str = "filter") -> None:
-        super().__init__(detail)
-        self.parameter = parameter
+    parameter = "filter"
 
 
 class MalformedRequest(CirrusMQError):

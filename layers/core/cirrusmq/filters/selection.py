@@ -65,10 +65,7 @@ class Both(msgspec.Struct, frozen=True):
 
 
 def compile_filter(
-    filter: Mapping[str, object] | None,
-    kind: Source,
-    parameter: str = "filter",
-    tag_characters: int = TAG_CHARACTERS,
+    filter: Mapping[str, object] | None, kind: Source, tag_characters: int = TAG_CHARACTERS
 ) -> Filter:
     """Returns the filter that `filter` describes; None, `{"tags": []}` and `*` let all pass.
 
@@ -81,15 +78,12 @@ def compile_filter(
     """
     if filter is None:
         return Everything()
-    members = _members(filter, parameter)
+    members = _members(filter)
     for member in members:
         if member not in MEMBERS[kind]:
             expected = " or ".join(MEMBERS[kind])
-            raise InvalidFilter(f"{member} is not allowed here: use {expected}", parameter)
-    try:
-        filters = [_filter_of(member, value, tag_characters) for member, value in members.items()]
-    except InvalidFilter as error:
-        raise InvalidFilter(error.detail, parameter) from error
+            raise InvalidFilter(f"{member} is not allowed here: use {expected}")
+    filters = [_filter_of(member, value, tag_characters) for member, value in members.items()]
     if len(filters) == 1 or isinstance(filters[0], Everything):
         return filters[-1]
     return Both(*filters)
@@ -100,19 +94,17 @@ def reads_body(filter: Mapping[str, object] | None) -> bool:
     return filter is not None and BODY_POLICY in filter
 
 
-def _members(filter: object, parameter: str) -> dict[str, object]:
+def _members(filter: object) -> dict[str, object]:
     """The filter's one member, or its two with `sql` as the second."""
     if not isinstance(filter, Mapping):
-        raise InvalidParameter(parameter, "must be an object or null")
+        raise InvalidParameter("filter", "must be an object or null")
     for name in filter:
         if name not in ALL_MEMBERS:
-            raise InvalidParameter(parameter, f"{name!a} is not a member of a filter")
+            raise InvalidParameter("filter", f"{name!a} is not a member of a filter")
     others = [name for name in filter if name != "sql"]
     if len(others) > 1 or not filter:
         expected = ", ".join(sorted(ALL_MEMBERS - {"sql"}))
-        raise InvalidFilter(
-            f"must have sql, one of {expected}, or both, not {len(filter)} members", parameter
-        )
+        raise InvalidFilter(f"must have sql, one of {expected}, or both, not {len(filter)} members")
     return {name: filter[name] for name in [*others, *(["sql"] if "sql" in filter else [])]}
 
 

@@ -7,7 +7,7 @@ deliveries. The resources decide which policies they take.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal
 
@@ -160,62 +160,48 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_retry(
-    retry: Mapping[str, object] | None,
-    *,
-    ordered_source: bool,
-    allowed: Collection[str] = POLICIES,
-    default: str | None = None,
-    parameter: str = "retry",
+    retry: Mapping[str, object] | None, *, ordered_source: bool, default: str | None = None
 ) -> RetryPolicy | None:
     """Returns the policy that a `retry` object describes; without one the `default`, or None.
 
     retry: `{"policy", "max_retries"?, "interval_seconds"?, "waits"?, "jitter"?}` or None.
-    ordered_source: True if messages have groups whose order is kept. allowed: the policies that
-    this resource takes, none for one that takes no `retry`.
+    ordered_source: True if messages have groups whose order is kept.
 
-    Raises `InvalidParameter`, on `parameter` or on its member that is at fault.
+    Raises `InvalidParameter`, on `retry` or on its member that is at fault.
     """
     if retry is None:
-        return None if default is None else _policy({"policy": default}, parameter)
-    if not allowed:
-        raise InvalidParameter(parameter, "must be null: nothing is retried here")
+        return None if default is None else _policy({"policy": default})
     if not isinstance(retry, Mapping):
-        raise InvalidParameter(parameter, "must be an object or null")
+        raise InvalidParameter("retry", "must be an object or null")
     for name in retry:
         if name not in MEMBERS:
-            raise InvalidParameter(parameter, f"{name!a} is not a member of a retry policy")
+            raise InvalidParameter("retry", f"{name!a} is not a member of a retry policy")
     policy = retry.get("policy")
-    if not isinstance(policy, str) or policy not in POLICIES or policy not in allowed:
-        raise InvalidParameter(
-            f"{parameter}.policy", f"must be one of {', '.join(sorted(allowed))}"
-        )
+    if not isinstance(policy, str) or policy not in POLICIES:
+        raise InvalidParameter("retry.policy", f"must be one of {', '.join(sorted(POLICIES))}")
     if DEFAULTS[policy].needs_ordered_source and not ordered_source:
-        raise InvalidParameter(
-            f"{parameter}.policy", f"{policy} needs an ordered queue or subscription"
-        )
-    return _policy(retry, parameter)
+        raise InvalidParameter("retry.policy", f"{policy} needs an ordered queue or subscription")
+    return _policy(retry)
 
 
-def _policy(retry: Mapping[str, object], parameter: str) -> RetryPolicy:
+def _policy(retry: Mapping[str, object]) -> RetryPolicy:
     """Returns the policy of a `retry` object whose policy is known to be one."""
     name = str(retry["policy"])
     defaults = DEFAULTS[name]
     for member in retry:
         if member != "policy" and member not in defaults.takes:
-            raise InvalidParameter(
-                f"{parameter}.{member}", f"is not allowed with the policy {name}"
-            )
+            raise InvalidParameter(f"retry.{member}", f"is not allowed with the policy {name}")
     waits_ms, jitter, max_retries = defaults.waits_ms, defaults.jitter, defaults.retries
     if "waits" in defaults.takes:
-        waits_ms = _waits_ms(retry.get("waits"), f"{parameter}.waits")
+        waits_ms = _waits_ms(retry.get("waits"), "retry.waits")
         max_retries = len(waits_ms)
     if "interval_seconds" in retry:
-        at = f"{parameter}.interval_seconds"
+        at = "retry.interval_seconds"
         waits_ms = (_ms(retry["interval_seconds"], INTERVAL_SECONDS_RANGE, at),)
     if "jitter" in retry:
-        jitter = _number(retry["jitter"], JITTER_RANGE, f"{parameter}.jitter")
+        jitter = _number(retry["jitter"], JITTER_RANGE, "retry.jitter")
     if "max_retries" in retry:
-        max_retries = _integer(retry["max_retries"], MAX_RETRIES_RANGE, f"{parameter}.max_retries")
+        max_retries = _integer(retry["max_retries"], MAX_RETRIES_RANGE, "retry.max_retries")
     return RetryPolicy(policy=name, waits_ms=waits_ms, jitter=jitter, max_retries=max_retries)
 
 

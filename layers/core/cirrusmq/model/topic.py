@@ -429,8 +429,10 @@ def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
 
 def _read_retry(subscription: Subscription) -> RetryPolicy | None:
     retries = subscription.protocol != "queue" and subscription.mode == "clustering"
+    if not retries and subscription.retry is not None:
+        raise InvalidParameter("retry", "must be null: nothing is retried here")
     if not retries:
-        return parse_retry(subscription.retry, ordered_source=False, allowed=())
+        return None
     default = "ordered" if subscription.ordered else _DEFAULT_POLICY[subscription.protocol]
     if subscription.ordered and subscription.protocol == "http":
         default = "http_ordered"
