@@ -14,7 +14,6 @@ from cirrusmq.metering.usage import (
     events,
     first_waits,
     kept,
-    published,
     push_events,
     rewindable,
 )
@@ -42,10 +41,6 @@ def pushed(before: Parcel | None, after: Parcel | None, by_ttl: bool = False) ->
 
 def waits(before: Parcel | None, after: Parcel | None) -> list[int]:
     return list(first_waits(ParcelChange(before, after, by_ttl=False)))
-
-
-def test_a_publish_is_billed_to_its_topic() -> None:
-    assert published("topic", 3, 70) == Event("topic", "published", 3, 70)
 
 
 @pytest.mark.parametrize(

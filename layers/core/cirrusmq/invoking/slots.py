@@ -60,8 +60,6 @@ class Slots(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of the slots that workers hold."""
     asked_ms: int = 0
     """When a worker last found no free slot; 0 if none did since one scanned."""
-    alarm_ms: int = 0
-    """When the alarm that was set last rings; 0 if none was set."""
     wake: Item = {}
     """The item `wake`."""
 
@@ -78,12 +76,11 @@ def read(core: Core, owner_id: str) -> Slots:
     for item in core.store.query_all(core.tables.messages, _pk(owner_id)):
         if item["sk"]["S"] == _WAKE:
             wake = item
-        elif _ends_ms(item) >= core.lapsed_ms():
+        elif int(item["held_until"]["N"]) >= core.lapsed_ms():
             held.add(int(item["sk"]["S"]))
     return Slots(
         held=frozenset(held),
         asked_ms=int(wake.get("asked", {"N": "0"})["N"]),
-        alarm_ms=int(wake.get("alarm", {"N": "0"})["N"]),
         wake=wake,
     )
 
@@ -235,10 +232,6 @@ def _set_wake(
     except ConditionFailed:
         return False
     return True
-
-
-def _ends_ms(item: Item) -> int:
-    return int(item["held_until"]["N"])
 
 
 def _pk(owner_id: str) -> str:

@@ -131,16 +131,6 @@ def _resume(core: Core, pointer: operations.Pointer) -> None:
         operations.resume(core, pointer)
 
 
-def _resume_parked(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
-    """Starts drainers, in `replay`, for the shares that fan_out parked."""
-    return resume(core, deadline_ms)
-
-
-def _take_unprocessed(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
-    """Makes `replay` hand out again what fan_out gave up."""
-    return unprocessed.take(core, deadline_ms)
-
-
 def _end_halves(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     """Rolls back half messages that nobody decided in time."""
     ended = end_overdue(core, deadline_ms)
@@ -179,10 +169,6 @@ def _visit(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     return visits.done
 
 
-def _write_gauges(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
-    return write_gauges(core, deadline_ms)
-
-
 def _fire_schedules(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
     """Fires schedules, if there are any."""
     known = core.memory(_Scheduled)
@@ -207,10 +193,10 @@ def _note_formats(core: Core, deadline_ms: int, swept: SweepResult) -> bool:
 
 _PARTS: dict[str, Part] = {
     "operations": _resume_operations,
-    "parked": _resume_parked,
-    "unprocessed": _take_unprocessed,
+    "parked": lambda core, deadline_ms, _: resume(core, deadline_ms),
+    "unprocessed": lambda core, deadline_ms, _: unprocessed.take(core, deadline_ms),
     "pushes": _push_on,
     "visits": _visit,
-    "gauges": _write_gauges,
+    "gauges": lambda core, deadline_ms, _: write_gauges(core, deadline_ms),
     "formats": _note_formats,
 }

@@ -18,7 +18,6 @@ from cirrusmq.metering.usage import (
     events,
     first_waits,
     kept,
-    published,
     push_events,
     rewindable,
 )
@@ -157,7 +156,8 @@ def _together(found: Iterable[Event]) -> list[Event]:
 def _published(record: StreamRecord, topic_id: str) -> Iterator[Event]:
     if record.before is None and record.after is not None and is_topic_record(record.after):
         messages = read_record(record.after).messages
-        yield published(topic_id, len(messages), sum(message.size_bytes for message in messages))
+        size = sum(message.size_bytes for message in messages)
+        yield Event(topic_id, "published", len(messages), size)
 
 
 def _replied(record: StreamRecord, message_id: str) -> _Record:

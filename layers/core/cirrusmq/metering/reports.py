@@ -52,7 +52,7 @@ def billing(
     start_ms = None if start is None else parse_time("from", start)
     end_ms = None if end is None else parse_time("to", end)
     run = began or _newest(core, "billing")
-    report = _read_billing(core, account, run, "cursor" if began else None)
+    report = _read_billing(core, account, run, begun=bool(began))
     first_ms = parse_time("from", report["from"]) if start_ms is None else start_ms
     last_ms = parse_time("to", report["to"]) if end_ms is None else end_ms
     given = start_ms is not None or end_ms is not None
@@ -105,7 +105,11 @@ def backlog(core: Core, account: str, at: str | None = None) -> dict[str, Any]:
     """Returns the newest backlog of an account, if it was taken by `at`."""
     at_ms = None if at is None else parse_time("at", at)
     run = _newest(core, "backlog")
-    report = {**_read_groups(core, account, run), **_read(core, "backlog", account, run)}
+    groups = _of_account(core, "backlog", run, "groups", account)  # an older job wrote none
+    summary = _of_account(core, "backlog", run, "summaries", account)
+    if summary is None:
+        raise ReportNotFound
+    report = {**_NO_GROUPS, **(groups or {}), **summary}
     if at_ms is not None and parse_time("at", report["at"]) > at_ms:
         raise ReportNotFound(f"the only report is of {report['at']}")
     return _fitting(report)
@@ -119,30 +123,16 @@ def _newest(core: Core, report: str) -> str:
     return decode_json(pointer.partition(b"\n")[0], _Pointer).run
 
 
-def _read_billing(core: Core, account: str, run: str, parameter: str | None) -> dict[str, Any]:
-    """Returns the account's bills of a run. parameter: what named the run, if a caller did."""
+def _read_billing(core: Core, account: str, run: str, *, begun: bool) -> dict[str, Any]:
+    """Returns the account's bills of a run. begun: a cursor named the run."""
     found = _of_account(core, "billing", run, "accounts", account)
-    if found is not None:
-        return found
-    # A job of before put all lines into one file.
-    return _read(core, "billing", account, run, parameter)
-
-
-def _read(
-    core: Core, report: str, account: str, run: str, parameter: str | None = None
-) -> dict[str, Any]:
-    """Returns the account's summary of a run; `parameter` as in `_read_billing`."""
-    found = _of_account(core, report, run, "summaries", account)
-    if found is None and parameter:
-        raise InvalidParameter(parameter, "is of a report that is gone: begin again without it")
+    if found is None:  # a job of before put all lines into one file
+        found = _of_account(core, "billing", run, "summaries", account)
+    if found is None and begun:
+        raise InvalidParameter("cursor", "is of a report that is gone: begin again without it")
     if found is None:
         raise ReportNotFound
     return found
-
-
-def _read_groups(core: Core, account: str, run: str) -> dict[str, Any]:
-    """Returns a backlog's labels and largest resources; empty if an older job wrote none."""
-    return _NO_GROUPS | (_of_account(core, "backlog", run, "groups", account) or {})
 
 
 def _of_account(

@@ -70,11 +70,6 @@ class ParcelChange(msgspec.Struct, frozen=True):
     by_ttl: bool
 
 
-def published(topic_id: str, messages: int, size: int) -> Event:
-    """Returns the usage of a topic's new record."""
-    return Event(topic_id, "published", messages, size)
-
-
 def push_events(change: ParcelChange) -> Iterator[Event]:
     """Yields the usage of a change of a pushed subscription's parcel: deliveries and attempts.
 

@@ -78,7 +78,6 @@ class TopicRecord(msgspec.Struct, frozen=True):
     partition: int
     send_id: str
     sent_ms: int
-    expires_ms: int
     header: TopicHeader
     messages: list[Described]
     """Without their bodies where these are in an object."""
@@ -170,7 +169,6 @@ def read_record(item: Item) -> TopicRecord:
         partition=int(partition),
         send_id=item["sk"]["S"].partition("#")[2],
         sent_ms=int(item["t"]["N"]),
-        expires_ms=int(item["x"]["N"]),
         header=decode_packed(item["g"]["B"], TopicHeader),
         messages=list(messages.values()),
         positions=tuple(messages),

@@ -24,7 +24,6 @@ from cirrusmq.subscriptions.subscriptions import find_subscription
 from cirrusmq.webhooks.requests import secret_of
 
 _TOKEN_BITS = 192
-_REFUSED = "the token is wrong, used or too old"
 AUTHENTICATE = "AuthenticateOnUnsubscribe"
 """Beside the attributes of a subscription of SNS's: unsigned calls may not end it."""
 
@@ -133,10 +132,13 @@ def confirm(
         raise Forbidden from TopicNotFound()
     key = subscription_key(topic.value.id, name)
     found = directory.read(core, key, Subscription)
-    if found is None or found.value.name != name or not has_token(found.value, token):
-        raise Forbidden(_REFUSED)
-    if core.now_ms() >= found.value.token_expires_ms:
-        raise Forbidden(_REFUSED)
+    if (
+        found is None
+        or found.value.name != name
+        or not has_token(found.value, token)
+        or core.now_ms() >= found.value.token_expires_ms
+    ):
+        raise Forbidden("the token is wrong, used or too old")
     subscription = msgspec.structs.replace(
         found.value, confirmed=True, token_sha256=None, token_expires_ms=0
     )
@@ -146,7 +148,7 @@ def confirm(
     try:
         core.store.transact([directory_writes.put_over(core, key, subscription, found)])
     except TransactionRefused as refused:
-        raise Forbidden(_REFUSED) from refused
+        raise Forbidden("the token is wrong, used or too old") from refused
     core.cache.turn_over(subscription_key(topic.value.id, ""))
     return subscription
 

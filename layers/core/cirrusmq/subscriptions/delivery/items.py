@@ -75,7 +75,6 @@ def read_item(item: Item) -> DeliveryState:
         again=text("again") if "again" in item else None,
         next_due_ms=number("next_due"),
         last_error=text("last_error") or None,
-        probe_sent_ms=number("probe_sent"),
         clean_ms=numbers("clean"),
         marks_ms=numbers("marks"),
         dues_ms=numbers("dues"),

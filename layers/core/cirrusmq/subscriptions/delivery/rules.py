@@ -84,8 +84,6 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     """When the next message is due; 0 if none waits."""
     last_error: str | None = None
     """Why that message's newest post failed."""
-    probe_sent_ms: int = 0
-    """When that message was sent."""
     clean_ms: tuple[int, ...] = ()
     """Messages with an earlier key are ended, or are found by their marks."""
     marks_ms: tuple[int, ...] = ()
