@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from tests.unit.filters.sql_outcomes import outcome
 
 from cirrusmq.base.errors import InvalidFilter
-from cirrusmq.filters.sql import outcome
 
 INPUTS, LONG_INPUTS = 2_000, 100_000
 SECONDS_PER_INPUT = 1.0

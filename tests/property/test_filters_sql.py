@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
-from cirrusmq.filters.sql import outcome
+from tests.unit.filters.sql_outcomes import outcome
 
 Node = tuple[Any, ...]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.filters.sql_outcomes import outcome
 
 from cirrusmq.base.errors import InvalidFilter
 from cirrusmq.filters.filterable import Filterable
 from cirrusmq.filters.selection import compile_filter
-from cirrusmq.filters.sql import outcome
 
 VECTORS = json.loads((Path(__file__).parent / "sql92.json").read_text())["rows"]
 

@@ -7,9 +7,10 @@ import sys
 import time
 
 import pytest
+from tests.unit.filters.sql_outcomes import outcome
 
 from cirrusmq.base.errors import InvalidFilter
-from cirrusmq.filters.sql import compile_sql, outcome
+from cirrusmq.filters.sql.expression import compile_sql
 
 REFUSED = [
     # sql, position, reason

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
 
 from cirrusmq.base.errors import InvalidFilter
 from cirrusmq.base.reserved_attributes import RESERVED
@@ -14,8 +13,6 @@ from cirrusmq.filters.sql.parser import Program, parse
 
 COMPILED_FILTERS = 256
 TAGS_ATTRIBUTE = "TAGS"
-
-Outcome = Literal["true", "false", "null", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +59,3 @@ def sql_filter(sql: object) -> SqlFilter:
 def compile_sql(sql: str) -> SqlFilter:
     """The filter that `sql` writes. Raises `InvalidFilter`, with position and reason."""
     return SqlFilter(sql, parse(sql))
-
-
-def outcome(expression: str, attributes: Attributes) -> Outcome:
-    """The expression's value for these attributes, TAGS among them if it is to have any.
-
-    Raises `InvalidFilter` for an expression that is refused.
-    """
-    try:
-        value = compile_sql(expression).value(attributes)
-    except EvaluationError:
-        return "error"
-    if value is None:
-        return "null"
-    return "true" if value else "false"
