@@ -12,8 +12,6 @@ thousands a second may be parked. `log` and `of` are the record's key, `c` is wh
 
 from __future__ import annotations
 
-from typing import Any
-
 from cirrusmq.runtime.store import Item, key, shard_key, shard_keys
 
 UNKNOWN_PLACE = "0" * 40
@@ -51,16 +49,6 @@ def lot_keys() -> list[str]:
     return shard_keys("P")
 
 
-def lot_key(reader_id: str) -> Item:
+def lot_key(reader_id: str) -> tuple[str, str]:
     """The key of a reader's lot."""
-    return key(shard_key("P", reader_id), reader_id)
-
-
-def lot_update(table: str, reader_id: str, now_ms: int) -> dict[str, Any]:
-    """Returns the write before a share is parked: the lot stays for `parking_lot.KEEP_MS`."""
-    return {
-        "TableName": table,
-        "Key": lot_key(reader_id),
-        "UpdateExpression": "SET t = :now",
-        "ExpressionAttributeValues": {":now": {"N": str(now_ms)}},
-    }
+    return shard_key("P", reader_id), reader_id

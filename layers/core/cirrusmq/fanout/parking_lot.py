@@ -11,9 +11,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from cirrusmq.fanout.parked_items import lot_key, lot_update
+from cirrusmq.fanout.parked_items import lot_key
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed
+from cirrusmq.runtime.store import ConditionFailed, key, number_in
 from cirrusmq.storage import lease
 from cirrusmq.storage.lease import Lease
 
@@ -24,12 +24,18 @@ KEEP_MS = 180_000
 
 def mark(core: Core, reader_id: str) -> None:
     """Marks the reader's lot: this invocation may park shares from now on."""
-    core.store.write("UpdateItem", lot_update(core.tables.messages, reader_id, core.now_ms()))
+    request = {
+        "TableName": core.tables.messages,
+        "Key": key(*lot_key(reader_id)),
+        "UpdateExpression": "SET t = :now",
+        "ExpressionAttributeValues": {":now": {"N": str(core.now_ms())}},
+    }
+    core.store.write("UpdateItem", request)
 
 
 def exists(core: Core, reader_id: str) -> bool:
     """Returns True if shares of the reader may be parked."""
-    return core.store.get(core.tables.messages, *_item_key(reader_id)) is not None
+    return core.store.get(core.tables.messages, *lot_key(reader_id)) is not None
 
 
 def idle(core: Core, pk: str) -> Iterator[str]:
@@ -38,7 +44,7 @@ def idle(core: Core, pk: str) -> Iterator[str]:
     Eventually consistent: the sweep looks again, and a drainer that starts takes a lease.
     """
     for lot in core.store.query_all(core.tables.messages, pk, consistent=False):
-        if core.lapsed_ms() > int(lot.get("held_until", {"N": "0"})["N"]):
+        if core.lapsed_ms() > number_in(lot, "held_until"):
             yield lot["sk"]["S"]
 
 
@@ -48,7 +54,7 @@ def hold(core: Core, reader_id: str) -> Lease | None:
     A: holds until 12:01:00 ── m1 ── (no progress) ───────────── prolongs? No: stops
     B:                                  12:01:03 holds ── m1 again: it is there ── m2
     """
-    return lease.take(core, _item_key(reader_id), hold_ms(core), must_exist=True)
+    return lease.take(core, lot_key(reader_id), hold_ms(core), must_exist=True)
 
 
 def hold_ms(core: Core) -> int:
@@ -61,7 +67,7 @@ def remove(core: Core, reader_id: str) -> None:
     old_ms = core.now_ms() - int(KEEP_MS * core.clock.scale)
     request = {
         "TableName": core.tables.messages,
-        "Key": lot_key(reader_id),
+        "Key": key(*lot_key(reader_id)),
         "ConditionExpression": f"t < :old AND {lease.UNHELD}",
         "ExpressionAttributeValues": {
             ":old": {"N": str(old_ms)},
@@ -70,8 +76,3 @@ def remove(core: Core, reader_id: str) -> None:
     }
     with contextlib.suppress(ConditionFailed):
         core.store.write("DeleteItem", request)
-
-
-def _item_key(reader_id: str) -> tuple[str, str]:
-    place = lot_key(reader_id)
-    return place["pk"]["S"], place["sk"]["S"]

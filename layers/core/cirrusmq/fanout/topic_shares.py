@@ -104,7 +104,7 @@ def topic_handouts(core: Core, entry: LogEntry) -> list[ReaderDelivery]:
     one of them has no raw delivery.
     """
     record = read_record(entry.item)
-    subscriptions = _subscriptions(core, record)
+    subscriptions = subscriptions_of(core, record)
     handouts: list[ReaderDelivery] = []
     into: dict[str, tuple[Queue, Delivery]] = {}
     for delivery in record.header.deliveries:
@@ -148,7 +148,7 @@ def notifying(subscription: Subscription) -> Mapping[str, Any]:
     return as_attribute(subscription)
 
 
-def _subscriptions(core: Core, record: TopicRecord) -> dict[str, Subscription]:
+def subscriptions_of(core: Core, record: TopicRecord) -> dict[str, Subscription]:
     """Returns the topic's subscriptions by id, with all of the record that are not deleted.
 
     publish    knows the new subscription ── stores it in the record

@@ -19,7 +19,7 @@ from cirrusmq.base.errors import MessageNotFound
 from cirrusmq.fanout.reader_parcels import FannedOut, parcels_of
 from cirrusmq.fanout.redelivered import redelivered_to
 from cirrusmq.fanout.returned_letters import given_back
-from cirrusmq.fanout.topic_shares import own_share
+from cirrusmq.fanout.topic_shares import own_share, subscriptions_of
 from cirrusmq.model.parcel import (
     DELETED,
     DROPPED,
@@ -44,7 +44,6 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.storage.queries import scan_pages
 from cirrusmq.subscriptions.sources import group_source, subscription_source
-from cirrusmq.subscriptions.subscriptions import subscriptions_with
 
 FAN_OUT_MS = 5_000
 """After this time since the publishing, a parcel that does not exist is taken as made and
@@ -89,8 +88,7 @@ def trace(core: Core, topic: Topic, message_id: str, *, body: bool = False) -> T
         raise MessageNotFound
     record, index = found
     position = record.positions[index]
-    wanted = [delivery.subscription_id for delivery in record.header.deliveries]
-    subscriptions = {each.id: each for each in subscriptions_with(core, topic.id, wanted)}
+    subscriptions = subscriptions_of(core, record)
     states = {}
     for delivery in record.header.deliveries:
         subscription = subscriptions.get(delivery.subscription_id)

@@ -14,7 +14,7 @@ import logging
 import math
 from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits
@@ -26,7 +26,7 @@ from cirrusmq.receiving.receive import receive
 from cirrusmq.receiving.receive_request import Received, ReceiveRequest
 from cirrusmq.runtime.core import Called, Core
 from cirrusmq.settlement.delete import DeleteRequest, delete
-from cirrusmq.settlement.settle import Results, SourceOf
+from cirrusmq.settlement.settle import SourceOf
 from cirrusmq.settlement.visibility import GiveBackRequest, give_back
 from cirrusmq.subscriptions.sources import present_source
 
@@ -107,7 +107,8 @@ def hand_over(
         if try_seconds is None:
             return tried
     try:
-        _delete(core, source, [each.receipt for each in batch if each.receipt not in left])
+        if receipts := [each.receipt for each in batch if each.receipt not in left]:
+            delete(core, DeleteRequest(receipts=receipts), _source_of(core, source))
     except Unavailable:
         _logger.warning("messages of source %s stay held, though done", source.id)
     if not left:
@@ -151,11 +152,6 @@ def _lease_seconds(core: Core, invoke: Invoke) -> int:
     return min(seconds, limits.VISIBILITY_SECONDS[1])
 
 
-def _delete(core: Core, source: Source, receipts: list[str]) -> None:
-    if receipts:
-        delete(core, DeleteRequest(receipts=receipts), _source_of(core, source))
-
-
 def _give_back(
     core: Core,
     source: Source,
@@ -168,31 +164,21 @@ def _give_back(
     Messages that were not begun come again at once, behind the message that stopped them in their
     group. If a call began nothing they wait too: the next one would most likely do the same.
     """
-    if try_seconds is not None:
-        left = [each.receipt for each in batch if each.receipt in outcome.failed | outcome.untried]
-        request = GiveBackRequest(receipts=left, delay_seconds=try_seconds, tried=False)
-        return _first_due(give_back(core, request, _source_of(core, source)))
     hidden_seconds = source.visibility_timeout_seconds
     idle = len(outcome.untried) == len(batch)
-    requests = (
+    requests: list[tuple[frozenset[str], int | UnsetType, bool]] = [
         (outcome.failed, UNSET if source.retry is not None else hidden_seconds, True),
         (outcome.untried, hidden_seconds if idle else 0, False),
-    )
-    dues: list[int | None] = []
-    for receipts, delay_seconds, tried in requests:
-        if not receipts:
-            continue
-        request = GiveBackRequest(
-            receipts=[each.receipt for each in batch if each.receipt in receipts],
-            delay_seconds=delay_seconds,
-            tried=tried,
-        )
-        dues.append(_first_due(give_back(core, request, _source_of(core, source))))
-    return min((due for due in dues if due is not None), default=None)
-
-
-def _first_due(results: Results) -> int | None:
-    return min((due for due in results.values() if isinstance(due, int)), default=None)
+    ]
+    if try_seconds is not None:
+        requests = [(outcome.failed | outcome.untried, try_seconds, False)]
+    dues: list[int] = []
+    for left, delay_seconds, tried in requests:
+        if receipts := [each.receipt for each in batch if each.receipt in left]:
+            request = GiveBackRequest(receipts=receipts, delay_seconds=delay_seconds, tried=tried)
+            results = give_back(core, request, _source_of(core, source))
+            dues += [due for due in results.values() if isinstance(due, int)]
+    return min(dues, default=None)
 
 
 def _source_of(core: Core, source: Source) -> SourceOf:

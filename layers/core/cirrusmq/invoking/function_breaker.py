@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from cirrusmq.base.errors import Unavailable
@@ -22,7 +23,7 @@ from cirrusmq.base.names import new_id
 from cirrusmq.model.breaker import PART_MS, PARTS, Breaker, Circuit, after_probe, must_open, opened
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.runtime.store import ConditionFailed, Item, key, number_in
 
 ADD_MS = 1_000
 """Longest time for which a worker that ends calls keeps outcomes to itself."""
@@ -51,10 +52,7 @@ class BreakerState(NamedTuple):
 
 def read_breaker(item: Item) -> BreakerState:
     """Returns the state in the item `wake`; a closed one without outcomes if it has none."""
-
-    def number(name: str) -> int:
-        return int(item.get(name, {"N": "0"})["N"])
-
+    number = partial(number_in, item)
     parts = sorted({int(name[1:]) for name in _counts(item)})
     return BreakerState(
         Circuit(

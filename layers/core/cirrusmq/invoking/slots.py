@@ -27,7 +27,7 @@ from cirrusmq.invoking.function_breaker import FunctionBreaker, read_breaker
 from cirrusmq.model.breaker import Circuit
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.runtime.store import ConditionFailed, Item, key, number_in
 from cirrusmq.storage import lease
 from cirrusmq.storage.lease import Lease
 
@@ -80,7 +80,7 @@ def read(core: Core, owner_id: str) -> Slots:
             held.add(int(item["sk"]["S"]))
     return Slots(
         held=frozenset(held),
-        asked_ms=int(wake.get("asked", {"N": "0"})["N"]),
+        asked_ms=number_in(wake, "asked"),
         wake=wake,
     )
 

@@ -20,7 +20,7 @@ from cirrusmq.lifecycle.dead_letters.policy import age_limit_ms
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import rounds
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, key
+from cirrusmq.runtime.store import Item, key, number_in
 from cirrusmq.storage import lease
 from cirrusmq.storage.counters import Counter, CounterPlace, walk
 from cirrusmq.storage.rate_history import move_past, remove_empty
@@ -49,7 +49,7 @@ def visit_all(core: Core, deadline_ms: int) -> Visits:
     if "after" in note:
         place = CounterPlace(int(note["shard"]["N"]), note["after"]["S"])
     waiting = [int(note["oldest"]["N"])] if "oldest" in note else []
-    broken = _number(note, "open")
+    broken = number_in(note, "open")
 
     def visit(counter: Counter) -> None:
         nonlocal broken
@@ -70,7 +70,7 @@ def visit_all(core: Core, deadline_ms: int) -> Visits:
         if "before" in note:
             item["before"] = note["before"]
             oldest = min([*waiting, int(note["before"]["N"])])
-        before = _number(note, "open_before")
+        before = number_in(note, "open_before")
         item |= {"open": {"N": str(broken)}} if broken else {}
         item |= {"open_before": {"N": str(before)}} if before else {}
         broken = max(broken, before)
@@ -102,10 +102,6 @@ def give_up_on(core: Core, resource_id: str, partition: int, max_ms: int) -> Non
         if not lease.renew(core, held, age_limit.HOLD_MS):
             return
     lease.release(core, held)
-
-
-def _number(note: Item, name: str) -> int:
-    return int(note.get(name, {"N": "0"})["N"])
 
 
 def _visit(core: Core, counter: Counter, deadline_ms: int) -> tuple[int | None, bool]:

@@ -181,15 +181,12 @@ def read_tags(given: Sequence[str], where: str, limit: ContentLimits = CONTRACT)
 
 def check_size(message: Message, max_bytes: int, where: str) -> None:
     """Raises MessageTooLarge if the body, or an attribute's value, is over `max_bytes`."""
-    size = _size(message.body)
-    if size > max_bytes:
-        text = f"has {size} bytes; max_message_bytes allows 1 to {max_bytes}"
-        raise _too_large(f"{where}.body", text)
-    for name, value in message.attributes.items():
+    attributes = ((f"attributes.{name}", each, 0) for name, each in message.attributes.items())
+    for name, value, least in (("body", message.body, 1), *attributes):
         size = _size(value)
         if size > max_bytes:
-            text = f"has {size} bytes; max_message_bytes allows 0 to {max_bytes}"
-            raise _too_large(f"{where}.attributes.{name}", text)
+            text = f"has {size} bytes; max_message_bytes allows {least} to {max_bytes}"
+            raise _too_large(f"{where}.{name}", text)
 
 
 def check_answer_size(message: Message, where: str) -> None:

@@ -399,13 +399,10 @@ def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
             raise InvalidParameter("mode", "broadcasting is allowed only with protocol pull")
         if subscription.ordered and subscription.protocol == "queue":
             raise InvalidParameter("ordered", "is allowed only with protocol pull or http")
-    if subscription.invoke and (
-        subscription.protocol != "pull" or subscription.mode == "broadcasting"
-    ):
+    is_group = subscription.protocol == "pull" and subscription.mode == "clustering"
+    if subscription.invoke and not is_group:
         raise InvalidParameter("invoke", "is allowed only with protocol pull, in mode clustering")
-    if subscription.start != LATEST and (
-        subscription.protocol != "pull" or subscription.mode == "broadcasting"
-    ):
+    if subscription.start != LATEST and not is_group:
         raise InvalidParameter("start", "is allowed only with protocol pull, in mode clustering")
     if subscription.content_format != "json" and subscription.protocol != "http":
         raise InvalidParameter("content_format", "is allowed only with protocol http")

@@ -34,7 +34,7 @@ from cirrusmq.publishing.records import (
 )
 from cirrusmq.publishing.selecting import select
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.runtime.store import ConditionFailed, Item, key, number_in
 from cirrusmq.sending.request_messages import new_send_id
 from cirrusmq.storage import cursors
 from cirrusmq.storage.bodies.objects import BucketUnavailable, WantedObject, read_objects
@@ -225,7 +225,7 @@ class _Chosen(msgspec.Struct, frozen=True, kw_only=True):
 def _choose(
     core: Core, item: Item, topic: Topic, subscription: Subscription | None, floor_ms: int
 ) -> _Chosen:
-    sort_key, due_ms = item["sk"]["S"], int(item.get("d", {"N": "0"})["N"])
+    sort_key, due_ms = item["sk"]["S"], number_in(item, "d")
     if "a" in item:
         record_key = topic_log_key(topic, item["a"]["S"])
         item = core.store.get(core.tables.messages, *record_key) or item

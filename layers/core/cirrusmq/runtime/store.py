@@ -196,6 +196,11 @@ def key(pk: str, sk: str) -> Item:
     return {"pk": {"S": pk}, "sk": {"S": sk}}
 
 
+def number_in(item: Item, name: str) -> int:
+    """Returns the number in an attribute; 0 if the item has none of this name."""
+    return int(item.get(name, {"N": "0"})["N"])
+
+
 def put_if_absent(table: str, item: Item) -> dict[str, Any]:
     """Returns a put under a free key, also as a transaction's `Put`."""
     return {

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from cirrusmq.model.breaker import Circuit, unpack
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, key, shard_key, shard_keys
+from cirrusmq.runtime.store import (
+    ConditionFailed,
+    Item,
+    key,
+    number_in,
+    shard_key,
+    shard_keys,
+)
 from cirrusmq.subscriptions.delivery.rules import UNTRIED_MS, DeliveryState
 
 SHARDS = 128
@@ -51,9 +59,7 @@ def state_key(subscription_id: str) -> Item:
 
 def read_item(item: Item) -> DeliveryState:
     """Returns the delivery state in an item."""
-
-    def number(name: str) -> int:
-        return int(item.get(name, {"N": "0"})["N"])
+    number = partial(number_in, item)
 
     def numbers(name: str) -> tuple[int, ...]:
         return tuple(int(each["N"]) for each in item.get(name, {"L": []})["L"])
