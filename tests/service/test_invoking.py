@@ -684,7 +684,7 @@ def _deleted_though_it_failed(patch: pytest.MonkeyPatch) -> None:
 
 
 def _not_deleted_though_done(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(function_batch, "_delete", lambda core, source, receipts: None)
+    patch.setattr(function_batch, "delete", lambda core, request, source_of: None)
 
 
 def _a_slot_is_kept_for_ever(patch: pytest.MonkeyPatch) -> None:

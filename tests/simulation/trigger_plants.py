@@ -39,7 +39,7 @@ def what_was_received_before_has_company(patch: pytest.MonkeyPatch) -> None:
 @plant(TRIGGERS)
 def what_is_done_stays(patch: pytest.MonkeyPatch) -> None:
     """A message that a function succeeded at comes again when its lease is over."""
-    patch.setattr(function_batch, "_delete", lambda core, source, receipts: None)
+    patch.setattr(function_batch, "delete", lambda core, request, source_of: None)
 
 
 @plant(TRIGGERS)

@@ -25,7 +25,7 @@ from cirrusmq import __version__
 from cirrusmq.model.answer_sample import AnswerSample
 from cirrusmq.webhooks import connections, resolution
 from cirrusmq.webhooks.addresses import LOOPBACK, AddressPolicy
-from cirrusmq.webhooks.client import TIMEOUT_SECONDS, Poster, PostOutcome
+from cirrusmq.webhooks.client import TIMEOUT_SECONDS, Poster
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 HEADERS = {"Content-Type": "text/plain", "x-cmq-message-id": "m1"}
@@ -598,9 +598,8 @@ def deaf(conn: socket.socket, number: int) -> None:
     time.sleep(2 * LIMIT_SECONDS)
 
 
-def within_the_limit(outcome: PostOutcome, started: float) -> bool:
-    passed = time.monotonic() - started
-    return outcome.seconds <= passed < LIMIT_SECONDS + SLACK_SECONDS
+def within_the_limit(started: float) -> bool:
+    return time.monotonic() - started < LIMIT_SECONDS + SLACK_SECONDS
 
 
 def test_an_attempt_may_last_15_seconds() -> None:
@@ -625,8 +624,8 @@ def test_an_answer_that_does_not_come_is_given_up(
     started = time.monotonic()
     outcome = make_poster(timeout_seconds=LIMIT_SECONDS).post(server.url(), HEADERS, b"x")
     assert (outcome.status, outcome.error) == (None, "timeout")
-    assert within_the_limit(outcome, started)
-    assert outcome.seconds >= LIMIT_SECONDS
+    assert time.monotonic() - started >= LIMIT_SECONDS
+    assert within_the_limit(started)
 
 
 @pytest.mark.parametrize(
@@ -647,7 +646,7 @@ def test_a_body_that_drips_is_cut_off_and_the_status_counts(
     started = time.monotonic()
     outcome = poster.post(server.url(), HEADERS, b"x")
     assert outcome.ok
-    assert within_the_limit(outcome, started)
+    assert within_the_limit(started)
     poster.post(server.url(), HEADERS, b"x")
     assert server.connections == 2
 
@@ -685,7 +684,7 @@ def test_a_subscriber_that_does_not_read_is_given_up(serve: Serve, make_poster: 
         server.url(), HEADERS, b"x" * 30_000_000
     )
     assert outcome.error == "timeout"
-    assert within_the_limit(outcome, started)
+    assert within_the_limit(started)
 
 
 @contextmanager
@@ -710,7 +709,7 @@ def test_a_connection_that_is_never_accepted_is_given_up(make_poster: MakePoster
         poster = make_poster(timeout_seconds=LIMIT_SECONDS)
         outcome = poster.post(f"http://127.0.0.1:{port}/", HEADERS, b"x")
     assert outcome.error == "timeout"
-    assert within_the_limit(outcome, started)
+    assert within_the_limit(started)
 
 
 def test_an_address_that_never_accepts_leaves_time_for_the_others(
@@ -773,7 +772,7 @@ def test_a_resolver_that_hangs_is_given_up(
             started = time.monotonic()
             outcome = poster.post("https://a.example/", {}, b"")
             assert outcome.error == "timeout"
-            assert within_the_limit(outcome, started)
+            assert within_the_limit(started)
         # The third was never asked: lookups that hang do not pile up without end.
         assert len(asked) == 2
     finally:
@@ -966,7 +965,7 @@ def test_a_handshake_that_does_not_come_is_given_up(
     started = time.monotonic()
     outcome = poster.post(server.url("good.example").replace("http:", "https:"), HEADERS, b"x")
     assert outcome.error == "timeout"
-    assert within_the_limit(outcome, started)
+    assert within_the_limit(started)
 
 
 def test_a_body_that_drips_under_tls_is_cut_off(
@@ -982,7 +981,7 @@ def test_a_body_that_drips_under_tls_is_cut_off(
     started = time.monotonic()
     outcome = poster.post(server.url("good.example"), HEADERS, b"x")
     assert outcome.ok
-    assert within_the_limit(outcome, started)
+    assert within_the_limit(started)
 
 
 @pytest.mark.parametrize("over_tls", [False, True])
@@ -1001,4 +1000,4 @@ def test_a_subscriber_that_reads_drop_by_drop_is_given_up(
     started = time.monotonic()
     outcome = poster.post(server.url("good.example"), HEADERS, b"x" * 100_000_000)
     assert outcome.error == "timeout"
-    assert within_the_limit(outcome, started)
+    assert within_the_limit(started)

@@ -109,9 +109,9 @@ class ReaderShare(msgspec.Struct, frozen=True, kw_only=True):
     """`<id>#<partition>` of the log that has the record."""
     sent_ms: int
     expires_ms: int
-    skew_ms: int
+    skew_ms: int = 0
     """The time in the send's id minus `sent_ms`; the parcels' keys have the former."""
-    sequences: Sequence[int] | None
+    sequences: Sequence[int] | None = None
     """Their numbers in the groups' orders, or None if the reader is not ordered."""
     unnumbered: bool = False
     """True if the reader is ordered, and the record older than its order: its messages are before
@@ -121,9 +121,9 @@ class ReaderShare(msgspec.Struct, frozen=True, kw_only=True):
     """True if the reader is fair, or has priorities: its parcels are group by group, too."""
     priorities: int | None = None
     """How many priorities the reader has, if it has any."""
-    inline: bool
+    inline: bool = True
     """True if small messages travel in the parcels, so that the log need not be read."""
-    log_is_own: bool
+    log_is_own: bool = False
     """True if the reader reads this log anyway, at its parcel's partition."""
     object_days: int = 0
     """The class of life of the object with the messages; 0: they are in none."""

@@ -301,10 +301,7 @@ def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> ReaderSha
         sent_ms=record.sent_ms,
         expires_ms=record.sent_ms + delivery.life_ms,
         skew_ms=ulid.time_of(record.send_id) - record.sent_ms,
-        sequences=None,
         group_partitions=limits.TOPIC_PARTITIONS_DEFAULT,
-        inline=True,
-        log_is_own=False,
         object_days=record.object_days,
     )
 

@@ -36,7 +36,6 @@ class BindingKey(msgspec.Struct, frozen=True):
     `at_hash`: places with `#` next.
     """
 
-    text: str
     after: Mapping[str, int]
     after_star: int
     at_hash: int
@@ -88,7 +87,7 @@ def compile_binding_key(text: str) -> BindingKey:
             at_hash |= 1 << index
         else:
             after[word] = after.get(word, 0) | 1 << index
-    return BindingKey(text, after, after_star, at_hash, end=1 << len(words))
+    return BindingKey(after, after_star, at_hash, end=1 << len(words))
 
 
 def check_routing_key(key: object, parameter: str) -> str:

@@ -258,24 +258,23 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
         raise InvalidParameter("partitions", "are fixed in an ordered queue")
     if after.partitions < before.partitions:
         raise InUse("partitions can only grow")
-    changed = msgspec.structs.replace(queue, attributes=after, modified_ms=now_ms)
+    changes: dict[str, Any] = {"attributes": after, "modified_ms": now_ms}
     if after.partitions > before.partitions:
-        changed = msgspec.structs.replace(
-            changed,
-            earlier_partitions=_remember(queue.earlier_partitions, before.partitions, now_ms),
-        )
+        earlier = _remember(queue.earlier_partitions, before.partitions, now_ms)
+        changes["earlier_partitions"] = earlier
     if after.delay_seconds != before.delay_seconds:
-        changed = msgspec.structs.replace(
-            changed, earlier_delays=_remember(queue.earlier_delays, before.delay_seconds, now_ms)
-        )
+        delays = _remember(queue.earlier_delays, before.delay_seconds, now_ms)
+        changes["earlier_delays"] = delays
     if after.message_retention_seconds < before.message_retention_seconds:
-        changed = _with_shorter_retention(changed, before.message_retention_seconds, now_ms)
+        until_ms = now_ms + before.message_retention_seconds * 1000 + limits.KEY_SLACK_MS
+        in_force = [entry for entry in queue.earlier_retentions if entry[0] > now_ms]
+        longer = [*in_force, (until_ms, before.message_retention_seconds)]
+        changes["earlier_retentions"] = longer
     if after.paused != before.paused:
-        pauses = pauses_changed(queue.pauses, now_ms, paused=after.paused)
-        changed = msgspec.structs.replace(changed, pauses=pauses)
+        changes["pauses"] = pauses_changed(queue.pauses, now_ms, paused=after.paused)
     if after.rewind_seconds and not before.rewind_seconds:
-        changed = msgspec.structs.replace(changed, rewind_floor_ms=now_ms)
-    return changed
+        changes["rewind_floor_ms"] = now_ms
+    return msgspec.structs.replace(queue, **changes)
 
 
 def _checked(attributes: QueueAttributes) -> QueueAttributes:
@@ -329,9 +328,3 @@ def _remember(earlier: list[tuple[int, int]], value: int, now_ms: int) -> list[t
     recent = [entry for entry in earlier if entry[0] > now_ms - limits.KEY_SLACK_MS]
     until_ms = now_ms + limits.CALL_MS + limits.DOCUMENTS_MS + limits.ATTEMPT_AHEAD_MS
     return [*recent, (until_ms, value)]
-
-
-def _with_shorter_retention(queue: Queue, before: int, now_ms: int) -> Queue:
-    until_ms = now_ms + before * 1000 + limits.KEY_SLACK_MS
-    in_force = [entry for entry in queue.earlier_retentions if entry[0] > now_ms]
-    return msgspec.structs.replace(queue, earlier_retentions=[*in_force, (until_ms, before)])

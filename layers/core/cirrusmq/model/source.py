@@ -19,7 +19,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     account: str
     queue_name: str
-    receiver: str | None
+    receiver: str | None = None
     """The receiver's name; None means the queue's default one."""
     subscription: str | None = None
     """The subscription's name, if this is one; `queue_name` is its topic's then."""
@@ -52,9 +52,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """True if that queue is made, and set in the subscription, at the first dead letter."""
     lacks_dead_letter_queue: bool = False
     """True if it could not be made: its dead letters stay receivable."""
-    rewind_seconds: int
-    purged_ms: int
-    rewind_floor_ms: int
+    rewind_seconds: int = 0
+    purged_ms: int = 0
+    rewind_floor_ms: int = 0
     longest_retention_seconds: int
     invoke: Invoke | None = None
     """The function that its messages are handed to."""
@@ -219,7 +219,6 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         id=queue.id,
         account=queue.account,
         queue_name=queue.name,
-        receiver=None,
         log_id=queue.id,
         partitions=attributes.partitions,
         ordered=attributes.ordered,

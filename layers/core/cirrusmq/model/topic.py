@@ -425,10 +425,9 @@ def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
 
 
 def _read_retry(subscription: Subscription) -> RetryPolicy | None:
-    retries = subscription.protocol != "queue" and subscription.mode == "clustering"
-    if not retries and subscription.retry is not None:
+    if not subscription.pausable and subscription.retry is not None:
         raise InvalidParameter("retry", "must be null: nothing is retried here")
-    if not retries:
+    if not subscription.pausable:
         return None
     default = "ordered" if subscription.ordered else _DEFAULT_POLICY[subscription.protocol]
     if subscription.ordered and subscription.protocol == "http":

@@ -74,7 +74,6 @@ def _source(subscription: Subscription) -> Source:
         id=subscription.present_id,
         account=subscription.account,
         queue_name=subscription.topic,
-        receiver=None,
         subscription=subscription.name,
         subscription_id=subscription.id,
         text_attributes=subscription.text_attributes,
@@ -87,9 +86,6 @@ def _source(subscription: Subscription) -> Source:
         dead_letter=DeadLetter(queue=named) if named else None,
         makes_dead_letter_queue=unnamed,
         lacks_dead_letter_queue=unnamed and subscription.dead_letter_error is not None,
-        rewind_seconds=0,
-        purged_ms=0,
-        rewind_floor_ms=0,
         longest_retention_seconds=limits.TOPIC_LIFE_SECONDS,
         invoke=subscription.invoke,
         paused=subscription.paused,
@@ -101,15 +97,14 @@ def present_source(core: Core, resource_id: str) -> Source | None:
 
     resource_id: of any of the group's sources, or the group's own.
     """
-    return _find(core, resource_id, present=True)
+    return source_of_resource(core, resource_id, present=True)
 
 
-def source_of_resource(core: Core, resource_id: str) -> Source | None:
-    """Returns the source with this id, or None for URLs, topics, and deleted resources."""
-    return _find(core, resource_id, present=False)
+def source_of_resource(core: Core, resource_id: str, *, present: bool = False) -> Source | None:
+    """Returns the source with this id, or None for URLs, topics, and deleted resources.
 
-
-def _find(core: Core, resource_id: str, *, present: bool) -> Source | None:
+    present: as `present_source` returns it.
+    """
     resource = find_resource(core, resource_id)
     if resource is None or resource.pushed:
         return None

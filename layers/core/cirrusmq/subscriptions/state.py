@@ -53,7 +53,7 @@ def read_state(core: Core, subscription: Subscription) -> SubscriptionState:
 
 def _state(core: Core, subscription: Subscription) -> SubscriptionState:
     counts = None
-    if subscription.protocol != "queue" and subscription.mode != "broadcasting":
+    if subscription.pausable:
         counts = _counts(core, subscription)
     if not subscription.confirmed:
         return SubscriptionState(state="unconfirmed", counts=counts)
@@ -115,7 +115,7 @@ def _first(ids: Iterable[str]) -> set[str]:
 
 def _waiting(core: Core, subscription: Subscription) -> Iterator[str]:
     """Yields ids of the messages that a subscription has not taken yet."""
-    if subscription.protocol == "queue" or subscription.mode == "broadcasting":
+    if not subscription.pausable:
         return
     if subscription.protocol == "http":
         yield from _undelivered(core, subscription)

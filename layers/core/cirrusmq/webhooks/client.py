@@ -15,13 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple
 
 from cirrusmq import __version__
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.model.answer_sample import BODY_BYTES, AnswerSample, sample_of
 from cirrusmq.model.post_history import error_of
-from cirrusmq.webhooks.addresses import Address, AddressPolicy, Refused
+from cirrusmq.webhooks.addresses import AddressPolicy, Refused
 from cirrusmq.webhooks.connections import (
     ANSWER_BYTES,
     AnswerTooLong,
@@ -54,28 +53,18 @@ _KINDS: tuple[tuple[type[Exception], str], ...] = (
 _FAILURES = tuple(failures for failures, _ in _KINDS)
 
 
-class _Answer(NamedTuple):
-    """The parts of a subscriber's answer that are kept."""
-
-    status: int
-    retry_after: str | None
-    sample: AnswerSample | None
-
-
 @dataclass(frozen=True, slots=True)
 class PostOutcome:
     """The outcome of an attempt.
 
     status: the answer's status; None without an answer. error: None when the message is delivered,
     else `status <n>`, `redirect <n>`, `url`, `address`, `dns`, `connection`, `tls`, `timeout` or
-    `protocol` (the answer is not HTTP). seconds: how long it took. retry_after_seconds: from an
-    answer 429 or 503; None without a header that has a time. sample: from an answer that is a
-    failure.
+    `protocol` (the answer is not HTTP). retry_after_seconds: from an answer 429 or 503; None
+    without a header that has a time. sample: from an answer that is a failure.
     """
 
     status: int | None
     error: str | None
-    seconds: float
     retry_after_seconds: float | None = None
     # No log has it, not even by its repr.
     sample: AnswerSample | None = field(default=None, repr=False)
@@ -121,15 +110,11 @@ class Poster:
         only so that the connection can be used again, and only within the time of the attempt: an
         answer that drips costs its connection and its time, but its status counts.
         """
-        started = time.monotonic()
+        deadline = time.monotonic() + self._timeout_seconds
         try:
-            answer = self._post(split(url), headers, body, started + self._timeout_seconds)
+            return self._post(split(url), headers, body, deadline)
         except _FAILURES as failure:
-            return PostOutcome(None, _kind(failure), time.monotonic() - started)
-        seconds, after = time.monotonic() - started, None
-        if answer.status in BUSY:
-            after = read_retry_after(answer.retry_after, time.time())
-        return PostOutcome(answer.status, error_of(answer.status), seconds, after, answer.sample)
+            return PostOutcome(None, _kind(failure))
 
     def close(self) -> None:
         """Closes the connections that are kept."""
@@ -137,9 +122,10 @@ class Poster:
 
     def _post(
         self, endpoint: Endpoint, headers: Mapping[str, str], body: bytes, deadline: float
-    ) -> _Answer:
+    ) -> PostOutcome:
         addresses = self._resolution.addresses(endpoint, deadline)
-        keys = [_connection_key(endpoint, address) for address in addresses]
+        tls = endpoint.scheme == "https"
+        keys = [ConnectionKey(tls, endpoint.host, endpoint.port, each) for each in addresses]
         complete = {
             **headers,
             "Host": endpoint.host_header,
@@ -180,8 +166,8 @@ class Poster:
 
     def _exchange(
         self, connection: Connection, target: str, headers: Mapping[str, str], body: bytes
-    ) -> _Answer:
-        """Sends a request, returns the answer, and keeps the connection if it can be used again."""
+    ) -> PostOutcome:
+        """Sends a request, and keeps the connection if it can be used again."""
         reusable, begin = False, bytearray()
         try:
             connection.putrequest("POST", target, skip_host=True, skip_accept_encoding=True)
@@ -196,9 +182,12 @@ class Poster:
                 connection.close()
         if reusable:
             self._pool.give_back(connection)
-        lines = getattr(response, "header_lines", ())
-        sample = sample_of(lines, bytes(begin)) if error_of(response.status) else None
-        return _Answer(response.status, response.headers.get("Retry-After"), sample)
+        lines, error = getattr(response, "header_lines", ()), error_of(response.status)
+        sample = sample_of(lines, bytes(begin)) if error else None
+        after = None
+        if response.status in BUSY:
+            after = read_retry_after(response.headers.get("Retry-After"), time.time())
+        return PostOutcome(response.status, error, after, sample)
 
 
 def read_retry_after(text: str | None, now_s: float) -> float | None:
@@ -229,10 +218,6 @@ def _drain(response: http.client.HTTPResponse, begin: bytearray) -> bool:
         return False
     # After a change of protocol the next bytes are no answer to the next request.
     return response.isclosed() and not response.will_close and response.status >= 200
-
-
-def _connection_key(endpoint: Endpoint, address: Address) -> ConnectionKey:
-    return ConnectionKey(endpoint.scheme == "https", endpoint.host, endpoint.port, address)
 
 
 def _kind(failure: Exception) -> str:

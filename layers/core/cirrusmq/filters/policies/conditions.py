@@ -84,27 +84,13 @@ def _equals(operand: object, where: str, of_bodies: bool) -> Test:
     return lambda value: _read_number(value) == number
 
 
-def _of_text(make: Callable[[str], Callable[[str], bool]]) -> Callable[[object, str, bool], Test]:
+def _of_text(holds: Callable[[str, str], bool]) -> Callable[[object, str, bool], Test]:
     def checked(operand: object, where: str, _: bool) -> Test:
         if not isinstance(operand, str) or not operand:
             raise InvalidFilter(f"{where}: must be a text that is not empty")
-        test = make(operand)
-        return lambda value: isinstance(value, str) and test(value)
+        return lambda value: isinstance(value, str) and holds(value, operand)
 
     return checked
-
-
-def _prefix(operand: str) -> Callable[[str], bool]:
-    return lambda value: value.startswith(operand)
-
-
-def _suffix(operand: str) -> Callable[[str], bool]:
-    return lambda value: value.endswith(operand)
-
-
-def _equals_ignore_case(operand: str) -> Callable[[str], bool]:
-    folded = operand.casefold()
-    return lambda value: value.casefold() == folded
 
 
 def _anything_but(operand: object, where: str, of_bodies: bool) -> Test:
@@ -168,9 +154,9 @@ def _numeric(operand: object, where: str, _: bool) -> Test:
 
 
 _TEXT_OPERATORS: Mapping[str, Callable[[object, str, bool], Test]] = {
-    "prefix": _of_text(_prefix),
-    "suffix": _of_text(_suffix),
-    "equals-ignore-case": _of_text(_equals_ignore_case),
+    "prefix": _of_text(str.startswith),
+    "suffix": _of_text(str.endswith),
+    "equals-ignore-case": _of_text(lambda value, other: value.casefold() == other.casefold()),
 }
 _OPERATORS: Mapping[str, Callable[[object, str, bool], Test]] = {
     **_TEXT_OPERATORS,

@@ -234,7 +234,7 @@ def _end(
 ) -> bool:
     """Looks at a mark that may be over. Returns True if its half message was undecided."""
     place, now_ms = (producers.topic_id, partition), core.now_ms()
-    over = half is not None and half.until_ms <= now_ms - core.skew_ms
+    over = half is not None and _is_over(half, now_ms - core.skew_ms)
     if half is not None and half.state == "prepared" and over and not time_out(core, half):
         return False  # decided at this moment: the next sweep removes the mark
     if half is not None and over and (half.state == "prepared" or half.timed_out):
@@ -248,3 +248,7 @@ def _end(
         return True
     _clean(core, *place, mark, half, now_ms)
     return False
+
+
+def _is_over(half: Half, now_ms: int) -> bool:
+    return half.until_ms <= now_ms

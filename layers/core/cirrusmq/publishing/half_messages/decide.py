@@ -11,8 +11,9 @@ the commit, by the time and the subscriptions of then.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from cirrusmq.access.rate_limit import count_copies
 from cirrusmq.base.errors import Conflict, InvalidParameter, MessageNotFound, Unavailable
@@ -155,7 +156,7 @@ def _try_commit(core: Core, topic: Topic, half: Half) -> list[Published] | None:
         writes = put_reminders(core, reminded, now_ms)
         writes += [{"Put": put_if_absent(core.tables.messages, record)}, {"Update": update}]
         try:
-            core.store.transact(writes)
+            _transact(core, writes)
         except TransactionRefused as refused:
             found = find_reminded(reminded, refused.failed)
             if len(writes) - 1 in refused.failed or not found:
@@ -163,6 +164,10 @@ def _try_commit(core: Core, topic: Topic, half: Half) -> list[Published] | None:
             known |= found
         else:
             return announced
+
+
+def _transact(core: Core, writes: Sequence[Mapping[str, Any]]) -> None:
+    core.store.transact(writes)
 
 
 def _drafts(core: Core, topic: Topic, half: Half) -> dict[int, Draft]:
