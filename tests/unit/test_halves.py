@@ -102,7 +102,8 @@ def test_no_check_prolongs_a_life() -> None:
 
 def test_marks_of_a_group_are_in_the_order_of_their_times() -> None:
     marks = [
-        HalfMark(due_ms, ID, "billing", False) for due_ms in (1_000, 20_000, 1_700_000_000_000)
+        HalfMark(due_ms, ID, "billing", False, "T#topic#0")
+        for due_ms in (1_000, 20_000, 1_700_000_000_000)
     ]
 
     assert sorted(marks) == sorted(marks, key=lambda mark: mark.sort_key)

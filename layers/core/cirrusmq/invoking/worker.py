@@ -175,9 +175,7 @@ class _Worker:
                 return "gone"
             held = renewed
             # Claiming may have taken long, if the store is slow: slot and leases are for calls.
-            if not slots.lease_exceeds_timeout(core, held) or not lease_exceeds_timeout(
-                core, invoke, batch
-            ):
+            if not _outlives_call(core, held, invoke, batch):
                 return_all(core, source, batch)
                 continue
             if trying:
@@ -231,11 +229,7 @@ class _Worker:
         if not self._has_time(invoke.timeout_seconds) or not self._share.may_go_on():
             return False
         held = slots.renew(core, slot, invoke)
-        return (
-            held is not None
-            and slots.lease_exceeds_timeout(core, held)
-            and lease_exceeds_timeout(core, invoke, waiting)
-        )
+        return held is not None and _outlives_call(core, held, invoke, waiting)
 
     def _claim_one(self, source: Source, invoke: Invoke) -> list[Received]:
         """Claims the message that an open breaker tries: by chance if others may hide it."""
@@ -341,6 +335,13 @@ class _Worker:
         seconds = -(-(due_ms - now_ms) // 1000)
         given = {"action": "wait", "wait_seconds": max(0, seconds), "wake": self._owner_id}
         self._core.start_execution(f"{self._owner_id}-{due_ms}-{now_ms}", given)
+
+
+def _outlives_call(core: Core, slot: Slot, invoke: Invoke, batch: list[Received]) -> bool:
+    """Returns True if a slot and a batch's leases last until a call that begins now is over."""
+    if not slots.lease_exceeds_timeout(core, slot):
+        return False
+    return lease_exceeds_timeout(core, invoke, batch)
 
 
 def _times(seen: SourceLook) -> list[int]:

@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import Unavailable
@@ -125,36 +126,34 @@ def end_halves(core: Core, producers: Producers, deadline_ms: int) -> Ended:
     Each is reported in the log, also one that a late commit rolled back; again after a crash.
     """
     count = 0
-    for partition, marks in _overdue(core, producers):
+    for marks in _overdue(core, producers):
         if core.now_ms() >= deadline_ms:
             return Ended(False, count)
-        halves = find_halves(core, producers.topic_id, partition, marks)
+        halves = find_halves(core, marks)
         for mark in marks:
-            count += _end(core, producers, partition, mark, halves.get(mark.id))
+            count += _end(core, producers, mark, halves.get(mark.id))
     return Ended(True, count)
 
 
-def _overdue(core: Core, producers: Producers) -> Iterator[tuple[int, list[HalfMark]]]:
-    """Marks of what may be over, with their partitions, a few at a time."""
+def _overdue(core: Core, producers: Producers) -> Iterator[list[HalfMark]]:
+    """Marks of what may be over, of one partition and a few at a time."""
     now_ms = core.now_ms() - core.skew_ms
     # One that nobody asked for has its first mark.
     for end, last_ms in ((True, now_ms), (False, now_ms - limits.HALF_LIFE_MS)):
         for partition in range(producers.partitions):
             place = producers.topic_id, partition
             for marks in read_marks(core, *place, producers.group, 0, last_ms + 1, end=end):
-                for some in _portions(marks):
-                    yield partition, some
+                yield from _portions(marks)
 
 
 def _due(core: Core, topic: Topic, partition: int, group: str) -> Iterator[Half]:
     """Yields the half messages of a partition that are due, and removes marks that are finished."""
     now_ms = core.now_ms()
     from_ms = now_ms - limits.HALF_LIFE_MS
-    place = topic.id, partition
-    pages = read_marks(core, *place, group, from_ms, now_ms + 1)
+    pages = read_marks(core, topic.id, partition, group, from_ms, now_ms + 1)
     for marks in islice(pages, _PAGES):
         for some in _portions(marks):
-            halves = find_halves(core, *place, some)
+            halves = find_halves(core, some)
             for mark in some:
                 half = halves.get(mark.id)
                 if half is not None and (half.timed_out or half.until_ms <= now_ms):
@@ -162,7 +161,7 @@ def _due(core: Core, topic: Topic, partition: int, group: str) -> Iterator[Half]
                 elif half is not None and half.state == "prepared" and mark_of(half) == mark:
                     yield half
                 else:
-                    _clean(core, *place, mark, half, now_ms)
+                    _clean(core, mark, half, now_ms)
 
 
 def _portions(marks: list[HalfMark]) -> Iterator[list[HalfMark]]:
@@ -181,15 +180,14 @@ def _check(core: Core, half: Half, visibility_seconds: int) -> Check | None:
     now_ms = core.now_ms()
     after = checked(half, now_ms, visibility_seconds)
     nonce = core.random_bytes(NONCE_BYTES)
-    place = half.topic_id, half.partition
-    put_mark(core, *place, mark_of(after))
+    put_mark(core, mark_of(after))
     try:
         core.store.write("UpdateItem", check_update(core, half, after, nonce))
     except ConditionFailed as failed:
         if not is_own_check(failed.item, nonce):
             return None
     with contextlib.suppress(Unavailable):
-        delete_mark(core, *place, mark_of(half))
+        delete_mark(core, mark_of(half))
     held_until_ms = min(now_ms + visibility_seconds * 1000, after.until_ms)
     return Check(half=after, messages=messages, held_until_ms=held_until_ms)
 
@@ -213,27 +211,22 @@ def _answer_bytes(half: Half) -> int:
 
 def _leave_to_sweep(core: Core, half: Half, mark: HalfMark) -> None:
     """Puts a half message that is over under the ended ones, for the sweep."""
-    place = half.topic_id, half.partition
-    ended = HalfMark(half.until_ms, half.id, half.terms.producers, end=True)
-    put_mark(core, *place, ended)
+    ended = replace(mark_of(half), due_ms=half.until_ms, end=True)
+    put_mark(core, ended)
     if mark != ended:
-        delete_mark(core, *place, mark)
+        delete_mark(core, mark)
 
 
-def _clean(
-    core: Core, topic_id: str, partition: int, mark: HalfMark, half: Half | None, now_ms: int
-) -> None:
+def _clean(core: Core, mark: HalfMark, half: Half | None, now_ms: int) -> None:
     """Removes a mark whose half message is decided, or that was left over."""
     decided = half is not None and half.state != "prepared"
     if decided or mark.due_ms + _LEFT_OVER_MS < now_ms:
-        delete_mark(core, topic_id, partition, mark)
+        delete_mark(core, mark)
 
 
-def _end(
-    core: Core, producers: Producers, partition: int, mark: HalfMark, half: Half | None
-) -> bool:
+def _end(core: Core, producers: Producers, mark: HalfMark, half: Half | None) -> bool:
     """Looks at a mark that may be over. Returns True if its half message was undecided."""
-    place, now_ms = (producers.topic_id, partition), core.now_ms()
+    now_ms = core.now_ms()
     over = half is not None and _is_over(half, now_ms - core.skew_ms)
     if half is not None and half.state == "prepared" and over and not time_out(core, half):
         return False  # decided at this moment: the next sweep removes the mark
@@ -244,9 +237,9 @@ def _end(
             "did not decide in time",
             *(half.handle, topic and topic.name, topic and topic.account, producers.group),
         )
-        delete_mark(core, *place, mark)
+        delete_mark(core, mark)
         return True
-    _clean(core, *place, mark, half, now_ms)
+    _clean(core, mark, half, now_ms)
     return False
 
 

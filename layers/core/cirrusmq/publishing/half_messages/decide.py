@@ -213,4 +213,4 @@ def _announce(
 def _remove_mark(core: Core, half: Half) -> None:
     """Removes the mark of a decided half message; a mark that is left is removed when it is met."""
     with contextlib.suppress(Unavailable):
-        delete_mark(core, half.topic_id, half.partition, mark_of(half))
+        delete_mark(core, mark_of(half))

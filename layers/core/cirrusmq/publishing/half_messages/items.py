@@ -49,6 +49,8 @@ class HalfMark(msgspec.Struct, frozen=True, order=True):
     group: str
     end: bool
     """True if it is over then; else it is to be checked."""
+    pk: str
+    """The partition key of the mark, and of its half message."""
 
     @property
     def sort_key(self) -> str:
@@ -77,7 +79,8 @@ def place_of(half: Half) -> tuple[str, str]:
 
 def mark_of(half: Half) -> HalfMark:
     """The mark that the half message names."""
-    return HalfMark(half.due_ms, half.id, half.terms.producers, half.is_last)
+    pk, _ = place_of(half)
+    return HalfMark(half.due_ms, half.id, half.terms.producers, half.is_last, pk)
 
 
 def half_item(half: Half) -> Item:
@@ -126,13 +129,10 @@ def find_half(core: Core, topic_id: str, partition: int, half_id: str) -> Half |
     return None if item is None else read_half(item)
 
 
-def find_halves(
-    core: Core, topic_id: str, partition: int, marks: list[HalfMark]
-) -> dict[str, Half]:
+def find_halves(core: Core, marks: list[HalfMark]) -> dict[str, Half]:
     """The half messages of these marks that exist, by their ids; at most 100."""
-    pk = halves_key(topic_id, partition)
-    keys = [(pk, f"H#{each}") for each in dict.fromkeys(mark.id for mark in marks)]
-    found = core.store.get_many(core.tables.messages, keys, consistent=True)
+    keys = dict.fromkeys((mark.pk, f"H#{mark.id}") for mark in marks)
+    found = core.store.get_many(core.tables.messages, list(keys), consistent=True)
     return {half.id: half for half in map(read_half, found.values())}
 
 
@@ -181,18 +181,18 @@ def is_own_check(item: Item | None, nonce: bytes) -> bool:
     return item is not None and "k" in item and bytes(item["k"]["B"]) == nonce
 
 
-def put_mark(core: Core, topic_id: str, partition: int, mark: HalfMark) -> None:
+def put_mark(core: Core, mark: HalfMark) -> None:
     """Puts a mark; one write unit."""
     item: Item = {
-        **key(halves_key(topic_id, partition), mark.sort_key),
+        **key(mark.pk, mark.sort_key),
         "expires_at": {"N": str(ttl_seconds(mark.due_ms + _KEPT_MS))},
     }
     core.store.write("PutItem", {"TableName": core.tables.messages, "Item": item})
 
 
-def delete_mark(core: Core, topic_id: str, partition: int, mark: HalfMark) -> None:
+def delete_mark(core: Core, mark: HalfMark) -> None:
     """Removes a mark; one write unit."""
-    place = key(halves_key(topic_id, partition), mark.sort_key)
+    place = key(mark.pk, mark.sort_key)
     core.store.write("DeleteItem", {"TableName": core.tables.messages, "Key": place})
 
 
@@ -253,7 +253,7 @@ def _prefix(group: str, *, end: bool) -> str:
 
 def _read_mark(item: Item) -> HalfMark:
     kind, group, due, half_id = item["sk"]["S"].split("#")
-    return HalfMark(int(due), half_id, group, kind == _END)
+    return HalfMark(int(due), half_id, group, kind == _END, item["pk"]["S"])
 
 
 def _decision(

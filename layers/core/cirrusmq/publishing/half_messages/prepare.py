@@ -75,7 +75,7 @@ def prepare(
         core, topic, _half_id(core, topic, account, request, begun_ms), terms, contents, now_ms
     )
     note_producers(core, Producers(topic.id, terms.producers, topic.attributes.partitions), now_ms)
-    put_mark(core, topic.id, half.partition, mark_of(half))
+    put_mark(core, mark_of(half))
     try:
         put_half(core, half)
     except ConditionFailed as failed:  # an earlier try of this call
