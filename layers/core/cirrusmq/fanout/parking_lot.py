@@ -8,12 +8,11 @@ It is written before the first share is parked, and stays while its writer may s
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 
 from cirrusmq.fanout.parked_items import lot_key
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, key, number_in
+from cirrusmq.runtime.store import key, number_in
 from cirrusmq.storage import lease
 from cirrusmq.storage.lease import Lease
 
@@ -74,5 +73,4 @@ def remove(core: Core, reader_id: str) -> None:
             ":lapsed": {"N": str(core.lapsed_ms())},
         },
     }
-    with contextlib.suppress(ConditionFailed):
-        core.store.write("DeleteItem", request)
+    core.store.try_write("DeleteItem", request)

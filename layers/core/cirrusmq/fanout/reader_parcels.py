@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,7 +17,7 @@ from cirrusmq.model.topic import Subscription
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
-from cirrusmq.runtime.store import ConditionFailed, Item
+from cirrusmq.runtime.store import Item
 from cirrusmq.sending.making import (
     Entry,
     fits,
@@ -204,8 +203,7 @@ def put_parcels(core: Core, parcels: Sequence[Parcel], purged_ms: int | None = N
     for parcel in parcels:
         until_ms = parcel.sent_ms - 1 if purged_ms is None else purged_ms
         put = put_if_unsent(core.tables.messages, parcel_item(parcel), until_ms)
-        with contextlib.suppress(ConditionFailed):
-            core.store.write("PutItem", put)
+        core.store.try_write("PutItem", put)
 
 
 def put_side_by_side(core: Core, parcels: Sequence[Parcel], purged_ms: int | None = None) -> int:

@@ -227,11 +227,7 @@ def _set_wake(
     }
     if condition:
         request["ConditionExpression"] = condition
-    try:
-        core.store.write("UpdateItem", request)
-    except ConditionFailed:
-        return False
-    return True
+    return core.store.try_write("UpdateItem", request)
 
 
 def _pk(owner_id: str) -> str:

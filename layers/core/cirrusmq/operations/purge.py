@@ -5,7 +5,6 @@ The floor in the queue's document does it, at once; the steps then remove the pa
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 
 import msgspec
@@ -17,7 +16,7 @@ from cirrusmq.queues.operations import Operation, Run, Step
 from cirrusmq.queues.queues import update_queue
 from cirrusmq.queues.receivers import all_sources
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.parcels import (
     ARCHIVE,
     PARCELS,
@@ -76,8 +75,7 @@ def _remove(core: Core, place: Item, floor_ms: int) -> None:
         "ConditionExpression": "t <= :floor",
         "ExpressionAttributeValues": {":floor": {"N": str(floor_ms)}},
     }
-    with contextlib.suppress(ConditionFailed):
-        core.store.write("DeleteItem", request)
+    core.store.try_write("DeleteItem", request)
 
 
 def _messages(parcel: Parcel, archived: bool) -> int:

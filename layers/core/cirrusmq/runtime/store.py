@@ -104,6 +104,14 @@ class Store:
         """Does a conditional UpdateItem or DeleteItem. Returns the attributes it asked for."""
         return self._write(operation, request).get("Attributes")
 
+    def try_write(self, operation: str, request: dict[str, Any]) -> bool:
+        """Does what `write` does. Returns False if the condition did not hold."""
+        try:
+            self.write(operation, request)
+        except ConditionFailed:
+            return False
+        return True
+
     def transact(self, writes: Sequence[Mapping[str, Any]]) -> None:
         """Does all writes or none; a conflict with another transaction is tried again.
 
@@ -151,10 +159,15 @@ class Store:
 
     def query_pages(self, request: dict[str, Any]) -> Iterator[Item]:
         """Yields every item of a query, page after page."""
+        for items in self.query_by_page(request):
+            yield from items
+
+    def query_by_page(self, request: dict[str, Any]) -> Iterator[list[Item]]:
+        """Yields the pages of a query; one may be empty."""
         request = dict(request)
         while True:
             items, last, _ = self.query(request)
-            yield from items
+            yield items
             if last is None:
                 return
             request["ExclusiveStartKey"] = last

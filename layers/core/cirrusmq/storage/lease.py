@@ -10,7 +10,6 @@ the condition alone.
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any, NamedTuple
 
 from cirrusmq.base.names import new_id
@@ -62,8 +61,7 @@ def release(core: Core, lease: Lease, *, delete: bool = False) -> None:
     request = _request(core, lease, "holder = :holder")
     if not delete:
         request["UpdateExpression"] = f"REMOVE holder, {lease.until}"
-    with contextlib.suppress(ConditionFailed):
-        core.store.write("DeleteItem" if delete else "UpdateItem", request)
+    core.store.try_write("DeleteItem" if delete else "UpdateItem", request)
 
 
 def _write(

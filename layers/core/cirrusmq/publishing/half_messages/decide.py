@@ -37,7 +37,7 @@ from cirrusmq.publishing.recipients import (
 from cirrusmq.publishing.records import Published
 from cirrusmq.publishing.selecting import bodies_of
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, put_if_absent
+from cirrusmq.runtime.store import TransactionRefused, put_if_absent
 from cirrusmq.sending.deduplication import Stored, find_reminded, put_reminders, reminders
 from cirrusmq.sending.request_messages import stored, without_duplicates
 from cirrusmq.storage.bodies.object import life_days
@@ -75,8 +75,7 @@ def roll_back(core: Core, topic: Topic, account: str, handle: str) -> None:
         if half.state == "rolled_back":
             return
         update = roll_back_update(core, half, core.now_ms(), timed_out=False)
-        with contextlib.suppress(ConditionFailed):
-            core.store.write("UpdateItem", update)
+        if core.store.try_write("UpdateItem", update):
             _remove_mark(core, half)
             return
     raise Unavailable
@@ -88,11 +87,7 @@ def time_out(core: Core, half: Half) -> bool:
     Its mark stays, by which the sweep reports it.
     """
     update = roll_back_update(core, half, core.now_ms(), timed_out=True)
-    try:
-        core.store.write("UpdateItem", update)
-    except ConditionFailed:
-        return False
-    return True
+    return core.store.try_write("UpdateItem", update)
 
 
 def _find(core: Core, topic: Topic, account: str, handle: str) -> Half:
@@ -137,11 +132,7 @@ def _try_commit(core: Core, topic: Topic, half: Half) -> list[Published] | None:
         update = commit_update(core, half, announced, now_ms)
         wanted = {index: drafts[index] for index in fresh if drafts[index].subscriptions}
         if not wanted:
-            try:
-                core.store.write("UpdateItem", update)
-            except ConditionFailed:
-                return None
-            return announced
+            return announced if core.store.try_write("UpdateItem", update) else None
         record = make_log_record(
             core,
             topic,

@@ -216,12 +216,8 @@ def read_marks(
         _PAGE,
         consistent=False,
     )
-    while True:
-        items, last, _ = core.store.query(request)
+    for items in core.store.query_by_page(request):
         yield [_read_mark(item) for item in items]
-        if last is None:
-            return
-        request["ExclusiveStartKey"] = last
 
 
 def note_producers(core: Core, producers: Producers, now_ms: int) -> None:

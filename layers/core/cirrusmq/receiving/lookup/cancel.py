@@ -33,7 +33,6 @@ from cirrusmq.model.transitions import cancelled, changed
 from cirrusmq.queues.wake_ups.announce import wake_receivers
 from cirrusmq.receiving.lookup.find import Found, found_at, locate
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.locations import place_note
 from cirrusmq.storage.parcels import parcel_key
@@ -88,11 +87,7 @@ def _cancel(core: Core, source: Source, parcel: Parcel, index: int) -> bool:
     ends_ms = cancelled_end_ms(source, after, core.clock.scale)
     still = as_read(parcel, changes, "visible_ms")
     request = change(core.tables.messages, parcel_key(parcel), changes, still, ends_ms=ends_ms)
-    try:
-        core.store.write("UpdateItem", request)
-    except ConditionFailed:
-        return False
-    return True
+    return core.store.try_write("UpdateItem", request)
 
 
 def reschedule(

@@ -5,7 +5,6 @@ They are in the message table under separate partition keys, so that the sweep f
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -180,8 +179,7 @@ def _note(core: Core, subscription_id: str, expression: str) -> None:
         "ConditionExpression": "attribute_exists(pk)",
         "ExpressionAttributeValues": {":one": {"N": "1"}},
     }
-    with contextlib.suppress(ConditionFailed):  # the subscription was deleted
-        core.store.write("UpdateItem", request)
+    core.store.try_write("UpdateItem", request)  # unless the subscription was deleted
 
 
 class Update(NamedTuple):
