@@ -11,7 +11,8 @@ from tests.service.test_counting import counts
 from tests.service.test_priorities import send
 
 from cirrusmq.queues import counts as counting
-from cirrusmq.storage.counters import counter_key, levels_in, number_in
+from cirrusmq.runtime.store import number_in
+from cirrusmq.storage.counters import counter_key, levels_in
 from cirrusmq_local.testing import World
 
 

@@ -37,7 +37,7 @@ import msgspec
 from cirrusmq.base.limits import PRIORITIES, RATE_INTERVAL_SECONDS, RATE_INTERVALS
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
-from cirrusmq.runtime.store import Item, key, shard_key, shard_keys
+from cirrusmq.runtime.store import Item, key, number_in, shard_key, shard_keys
 
 COUNTERS = "C"
 """Kind of the partition keys of all counters."""
@@ -321,8 +321,3 @@ def _names(last: int, intervals: int) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def _name(kind: str, interval: int) -> str:
     return f"{LETTERS[kind]}{interval % _WRAP:04}"
-
-
-def number_in(item: Item, name: str) -> int:
-    """Returns a number of a counter; 0 if it has none of the name."""
-    return int(item[name]["N"]) if name in item else 0

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key
+from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key, number_in
 from cirrusmq.storage.counters import (
     EMPTY_MINUTES,
     INTERVAL_MS,
@@ -30,7 +30,6 @@ from cirrusmq.storage.counters import (
     Kept,
     counter_key,
     interval_of,
-    number_in,
     rates_in,
 )
 
