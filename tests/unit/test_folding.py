@@ -15,7 +15,7 @@ from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import DELETED, Parcel
 from cirrusmq.model.priority import level_prefix
 from cirrusmq.model.reply_note import ReplyNote
-from cirrusmq.publishing.records import make_header
+from cirrusmq.publishing.records import TopicHeader
 from cirrusmq.queues.resources import Resource
 from cirrusmq.receiving.replies.items import end_item
 from cirrusmq.storage.counters import Kept, rate_name
@@ -152,9 +152,7 @@ def test_a_message_deleted_beside_others_can_be_rewound_like_an_archived_one() -
 def test_a_publish_is_billed_once_to_its_topic_which_keeps_nothing() -> None:
     content = pack([Message(body="x"), Message(body="four")])
     item = log_item("topic#0", SEND_ID, (0, 2), content, NOW_MS, NOW_MS + 1, None)
-    header = make_header(
-        topic="news", account="alice", deliveries=[], sequences=None, routing_keys=["", ""]
-    )
+    header = TopicHeader("news", "alice", [], None, ["", ""])
     published = item | {"g": {"B": msgpack.encode(header)}}
     assert folded(record(None, published)) == (
         {UsageKey("topic", "published", MINUTE): Usage(2, 5)},

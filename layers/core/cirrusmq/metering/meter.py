@@ -247,11 +247,12 @@ def _counter(core: Core, changes: Mapping[str, _Step], source_id: str) -> dict[s
 
 
 def _counters(steps: Mapping[str, _Step]) -> dict[str, Any]:
-    return {"M": {source_id: _to_map(step) for source_id, step in steps.items()}}
-
-
-def _to_map(step: _Step) -> dict[str, Any]:
-    return {"M": {name: {"N": str(number)} for name, number in step.items()}}
+    return {
+        "M": {
+            source_id: {"M": {name: {"N": str(number)} for name, number in step.items()}}
+            for source_id, step in steps.items()
+        }
+    }
 
 
 def _from_map(counted: dict[str, Any]) -> _Step:

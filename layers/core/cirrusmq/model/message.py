@@ -265,7 +265,10 @@ def gzipped(plain: bytes, max_bytes: int) -> bytes:
 
 def pack(messages: Sequence[Message]) -> bytes:
     """Returns messages as bytes: MessagePack behind one byte that marks it as deflated or plain."""
-    return compress(msgspec.msgpack.encode([_listed(message) for message in messages]))
+    listed = [
+        [each.body, each.attributes, each.tags, each.group, *each.further] for each in messages
+    ]
+    return compress(msgspec.msgpack.encode(listed))
 
 
 def compress(plain: bytes) -> bytes:
@@ -311,10 +314,6 @@ def unpack(content: bytes) -> list[Message]:
         )
         for body, attributes, tags, group, *further in msgspec.msgpack.decode(decompress(content))
     ]
-
-
-def _listed(message: Message) -> list[Any]:
-    return [message.body, message.attributes, message.tags, message.group, *message.further]
 
 
 def _size(value: str | bytes) -> int:

@@ -23,7 +23,7 @@ from cirrusmq.model.message import Message, pack
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.recipients import Draft, deliveries, sequences
-from cirrusmq.publishing.records import make_header, mark_delayed, topic_log_key
+from cirrusmq.publishing.records import TopicHeader, grouped, mark_delayed, topic_log_key
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, key
 from cirrusmq.sending.request_messages import new_send_id
@@ -53,10 +53,10 @@ def make_log_record(
     ordered = list(drafts.values())
     to = deliveries(ordered, queues)
     dues_ms = [draft.due_ms(now_ms) for draft in ordered]
-    header = make_header(
+    header = TopicHeader(
         topic=topic.name,
         account=topic.account,
-        deliveries=to,
+        alike=grouped(to),
         sequences=sequences(core, topic, ordered),
         routing_keys=[draft.routing_key for draft in ordered],
         dues_ms=dues_ms if any(dues_ms) else None,

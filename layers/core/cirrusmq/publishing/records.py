@@ -108,31 +108,16 @@ class TopicRecord(msgspec.Struct, frozen=True):
         return self.header.dues_ms[index] if self.header.dues_ms else 0
 
 
-def make_header(
-    *,
-    topic: str,
-    account: str,
-    deliveries: Sequence[Delivery],
-    sequences: list[int] | None,
-    routing_keys: list[str],
-    dues_ms: list[int] | None = None,
-) -> TopicHeader:
-    """A header; 12 bytes for each subscription, so that a hundred of them cost a unit."""
+def grouped(deliveries: Sequence[Delivery]) -> list[DeliveryGroup]:
+    """Deliveries for a header: 12 bytes for each subscription, so that a hundred cost a unit."""
     alike: dict[tuple[tuple[int, ...], int, int], list[str]] = {}
     for each in deliveries:
         kind = tuple(each.indexes), each.life_ms, each.delay_ms
         alike.setdefault(kind, []).append(each.subscription_id)
-    return TopicHeader(
-        topic=topic,
-        account=account,
-        alike=[
-            DeliveryGroup(list(indexes), life_ms, delay_ms, "".join(ids))
-            for (indexes, life_ms, delay_ms), ids in alike.items()
-        ],
-        sequences=sequences,
-        routing_keys=routing_keys,
-        dues_ms=dues_ms,
-    )
+    return [
+        DeliveryGroup(list(indexes), life_ms, delay_ms, "".join(ids))
+        for (indexes, life_ms, delay_ms), ids in alike.items()
+    ]
 
 
 def topic_log_key(topic: Topic, send_id: str) -> tuple[str, str]:

@@ -39,8 +39,9 @@ class BlockingFeed(Feed):
             self._refill()
         if not self._ready:
             return None
-        if self._failed_first() and self._due_ms(self._ready[0]) > self.push.core.now_ms():
-            self._probe = None if self.running else self._ready[0]
+        first = self._ready[0]
+        if self._failed_first() and first.parcel.visible_ms[first.index] > self.push.core.now_ms():
+            self._probe = None if self.running else first
             return None
         return self._ready.popleft()
 
@@ -98,10 +99,6 @@ class BlockingFeed(Feed):
         if not self._ready or self._hurried:
             return False
         return bool(self._ready[0].parcel.receives[self._ready[0].index])
-
-    @staticmethod
-    def _due_ms(candidate: Candidate) -> int:
-        return candidate.parcel.visible_ms[candidate.index]
 
     def _failed(self) -> list[PostResult]:
         return [each for ended in self._ended.values() for each in ended if each.error is not None]

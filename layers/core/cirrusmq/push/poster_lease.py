@@ -222,11 +222,10 @@ def release(
     scans everything. A request to post waiting messages is served in any case. generation: the
     number of the execution that does this and wakes when a message is due; None for an invocation.
     """
-    blocked = handover.blocked
     for _ in range(_TRIES):
         starting = generation is None and _needs_start(core, delivery, handover)
         starts = delivery.starts + 1
-        update = _release(core, delivery, holder, handover, generation, starting, blocked)
+        update = _release(core, delivery, holder, handover, generation, starting)
         if update.written:
             break
         found = update.found
@@ -238,7 +237,7 @@ def release(
             return Released("lost")
         if found.delays != delivery.delays:
             return Released("again")
-        if found.hurried or (found.again is not None and not blocked):
+        if found.hurried or (found.again is not None and not handover.blocked):
             return Released("again")
         if found.late != delivery.late:
             handover = replace(handover, clean_ms=())
@@ -290,9 +289,8 @@ def _release(
     handover: LeaseRelease,
     generation: int | None,
     starting: bool,
-    blocked: bool,
 ) -> Update:
-    due_ms, wake_ms = handover.due_ms, handover.wake_ms
+    due_ms, wake_ms, blocked = handover.due_ms, handover.wake_ms, handover.blocked
     changes: dict[str, Value] = {
         "state": "delivering" if due_ms is None else "retrying",
         "marks": handover.marks_ms,

@@ -114,7 +114,8 @@ class Poster:
         try:
             return self._post(split(url), headers, body, deadline)
         except _FAILURES as failure:
-            return PostOutcome(None, _kind(failure))
+            kind = next(kind for failures, kind in _KINDS if isinstance(failure, failures))
+            return PostOutcome(None, kind)
 
     def close(self) -> None:
         """Closes the connections that are kept."""
@@ -218,7 +219,3 @@ def _drain(response: http.client.HTTPResponse, begin: bytearray) -> bool:
         return False
     # After a change of protocol the next bytes are no answer to the next request.
     return response.isclosed() and not response.will_close and response.status >= 200
-
-
-def _kind(failure: Exception) -> str:
-    return next(kind for failures, kind in _KINDS if isinstance(failure, failures))

@@ -90,7 +90,7 @@ def confirmation(
 
     It has no message, so `webhook-id` is the request's own id. `expiresAt` is RFC 3339.
     """
-    body = _json(
+    body = msgspec.json.encode(
         {
             "Type": CONFIRMATION,
             **_origin(subscription),
@@ -148,7 +148,7 @@ def _json_body(
         }
     if message.tags:
         content["msgTags"] = message.tags
-    return _json(content)
+    return msgspec.json.encode(content)
 
 
 def _attribute_headers(attributes: Mapping[str, str | bytes], left: int) -> dict[str, str]:
@@ -172,10 +172,6 @@ def _attribute_headers(attributes: Mapping[str, str | bytes], left: int) -> dict
     return headers
 
 
-def _json(content: Mapping[str, object]) -> bytes:
-    return msgspec.json.encode(content)
-
-
 def _escaped(value: str | bytes) -> str:
     """Returns a text or bytes for a header: `%XX` except for visible ASCII; also for `%` and `,`.
 
@@ -196,7 +192,8 @@ def sign(secret: str, webhook_id: str, timestamp_s: int, body: bytes) -> str:
     A full stop separates the three signed parts, so `webhook_id` must not have one.
     """
     signed = b".".join((webhook_id.encode(), str(timestamp_s).encode(), body))
-    mac = hmac.new(_key(secret), signed, hashlib.sha256).digest()
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    mac = hmac.new(key, signed, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(mac).decode()}"
 
 
@@ -211,7 +208,3 @@ def signed_headers(
             sign(secret, webhook_id, timestamp_s, body) for secret in secrets
         ),
     }
-
-
-def _key(secret: str) -> bytes:
-    return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)

@@ -147,6 +147,7 @@ def wire() -> Core:
     aws = session()
     settings = _settings()
     shared = os.environ.get("SHARED_CACHES") == "true"
+    documents_ms = 1_000 * int(os.environ.get("DOCUMENT_SECONDS") or DOCUMENT_SECONDS[0])
     randomness = _Wiring.randomness or random.SystemRandom()
     store = Store(dynamodb(), randomness, clock.sleep)
     tables = Tables(
@@ -159,7 +160,7 @@ def wire() -> Core:
         tables=tables,
         clock=clock,
         random=randomness,
-        cache=Cache(clock, _SHARED_CACHE_MS if shared else _documents_ms(), shared=shared),
+        cache=Cache(clock, _SHARED_CACHE_MS if shared else documents_ms, shared=shared),
         slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
         secret=Secret(clock, _secret_document()),
         invoke=Invoker(aws),
@@ -175,10 +176,6 @@ def wire() -> Core:
         in_own_pool=in_own_pool,
         window=ThreadWindow,
     )
-
-
-def _documents_ms() -> int:
-    return 1_000 * int(os.environ.get("DOCUMENT_SECONDS") or DOCUMENT_SECONDS[0])
 
 
 def _settings() -> Settings:
