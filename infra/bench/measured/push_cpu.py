@@ -180,7 +180,7 @@ def kept_post_ms(port: int) -> float:
 
     def post() -> None:
         outcome = poster.post(url, headers, body)
-        assert outcome.ok, outcome
+        assert outcome.error is None, outcome
 
     try:
         return _cpu_ms(post)

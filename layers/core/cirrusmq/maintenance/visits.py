@@ -48,7 +48,7 @@ def visit_all(core: Core, deadline_ms: int) -> Visits:
     place = CounterPlace()
     if "after" in note:
         place = CounterPlace(int(note["shard"]["N"]), note["after"]["S"])
-    waiting = [int(note["oldest"]["N"])] if "oldest" in note else []
+    waiting = [number_in(note, "oldest")] if "oldest" in note else []
     broken = number_in(note, "open")
 
     def visit(counter: Counter) -> None:
@@ -62,18 +62,15 @@ def visit_all(core: Core, deadline_ms: int) -> Visits:
     oldest = min(waiting, default=None)
     item: Item = key(*_ROUND)
     if reached is None:
-        item |= {} if oldest is None else {"before": {"N": str(oldest)}}
-        item |= {"open_before": {"N": str(broken)}} if broken else {}
+        known = {"before": oldest, "open_before": broken}
     else:
         item |= {"shard": {"N": str(reached.shard)}, "after": {"S": reached.after}}
-        item |= {} if oldest is None else {"oldest": {"N": str(oldest)}}
-        if "before" in note:
-            item["before"] = note["before"]
-            oldest = min([*waiting, int(note["before"]["N"])])
-        before = number_in(note, "open_before")
-        item |= {"open": {"N": str(broken)}} if broken else {}
-        item |= {"open_before": {"N": str(before)}} if before else {}
-        broken = max(broken, before)
+        before = {name: number_in(note, name) for name in ("before", "open_before")}
+        known = {"oldest": oldest, "open": broken, **before}
+        if before["before"]:
+            oldest = min([*waiting, before["before"]])
+        broken = max(broken, before["open_before"])
+    item |= {name: {"N": str(number)} for name, number in known.items() if number}
     core.store.write("PutItem", {"TableName": core.tables.usage, "Item": item})
     return Visits(reached is None, oldest, broken)
 

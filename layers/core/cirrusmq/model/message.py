@@ -175,8 +175,7 @@ def read_attributes(
 
 def read_tags(given: Sequence[str], where: str, limit: ContentLimits = CONTRACT) -> tuple[str, ...]:
     """Checks and returns the tags of a message found at `where` in the request."""
-    check_tags(given, f"{where}.tags", limit.tag_characters)
-    return tuple(given)
+    return check_tags(given, f"{where}.tags", limit.tag_characters)
 
 
 def check_size(message: Message, max_bytes: int, where: str) -> None:

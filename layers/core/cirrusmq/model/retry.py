@@ -133,11 +133,6 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return DEFAULTS[self.policy].ending
 
     @property
-    def ends_in_dead_letter(self) -> bool:
-        """True if a message is dead-lettered at the end even if no queue was named."""
-        return self.ending == "dead_letter"
-
-    @property
     def blocking(self) -> Blocking:
         """The messages that a failing one holds back, if the policy has more than waits."""
         return DEFAULTS[self.policy].blocking

@@ -67,7 +67,7 @@ def subscription_source(subscription: Subscription) -> Source:
 def _source(subscription: Subscription) -> Source:
     policy = subscription.policy
     named = subscription.dead_letter_queue
-    unnamed = named is None and policy is not None and policy.ends_in_dead_letter
+    unnamed = named is None and policy is not None and policy.ending == "dead_letter"
     if unnamed:
         named = own_dead_letter_queue(subscription.id)
     return Source(

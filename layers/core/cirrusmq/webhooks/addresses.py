@@ -23,9 +23,6 @@ from ipaddress import (
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-"""The networks that a deployment on one machine allows."""
-
 # Every block that the IANA Special-Purpose Address Registries do not call globally reachable:
 # https://www.iana.org/assignments/iana-ipv4-special-registry and …/iana-ipv6-special-registry.
 # If such a block has smaller ones that are (anycast addresses of protocols, in 192.0.0.0/24

@@ -57,7 +57,7 @@ _FAILURES = tuple(failures for failures, _ in _KINDS)
 class PostOutcome:
     """The outcome of an attempt.
 
-    status: the answer's status; None without an answer. error: None when the message is delivered,
+    status: the answer's status; None without an answer. error: None for any 2xx: it is delivered,
     else `status <n>`, `redirect <n>`, `url`, `address`, `dns`, `connection`, `tls`, `timeout` or
     `protocol` (the answer is not HTTP). retry_after_seconds: from an answer 429 or 503; None
     without a header that has a time. sample: from an answer that is a failure.
@@ -68,11 +68,6 @@ class PostOutcome:
     retry_after_seconds: float | None = None
     # No log has it, not even by its repr.
     sample: AnswerSample | None = field(default=None, repr=False)
-
-    @property
-    def ok(self) -> bool:
-        """True if the subscriber has taken the message: any 2xx."""
-        return self.error is None
 
 
 def _strict(context: ssl.SSLContext) -> ssl.SSLContext:
