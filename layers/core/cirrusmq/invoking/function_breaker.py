@@ -12,7 +12,6 @@ Else many workers that begin together would open it by the few failures of their
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Iterator
 from functools import partial
@@ -135,10 +134,9 @@ class FunctionBreaker:
         self._added_ms = self._core.now_ms()
         nonce = new_id(self._core.random)
         failed = any(each[1] for each in own.values())
-        with self._without_errors():
-            self._add(own, nonce)
-            if failed and must_open(self.circuit, breaker, self._core.now_ms()):
-                self._open(nonce)
+        added = self._add(own, nonce)
+        if added and failed and must_open(self.circuit, breaker, self._core.now_ms()):
+            self._open(nonce)
 
     def begin_try(self, hold_ms: int) -> bool:
         """Takes the right to try a message, for `hold_ms` from now. Returns False if it may not.
@@ -147,20 +145,19 @@ class FunctionBreaker:
         B: reads probe = 12:00:04 ─────────────────────────────── refused: it has moved
         """
         now_ms, mine = self._core.now_ms(), new_id(self._core.random)
-        with self._without_errors():
-            self._write(
-                "SET probing = :until, prober = :prober, expires_at = :expires",
-                "opened = :opened AND probe = :probe"
-                " AND (attribute_not_exists(probing) OR probing < :lapsed)",
-                {
-                    ":until": _number(now_ms + hold_ms),
-                    ":prober": {"S": mine},
-                    ":opened": _number(self.circuit.opened_ms),
-                    ":probe": _number(self.circuit.probe_ms),
-                    ":lapsed": _number(self._core.lapsed_ms()),
-                    ":expires": _number((now_ms + KEPT_MS) // 1000),
-                },
-            )
+        self._write(
+            "SET probing = :until, prober = :prober, expires_at = :expires",
+            "opened = :opened AND probe = :probe"
+            " AND (attribute_not_exists(probing) OR probing < :lapsed)",
+            {
+                ":until": _number(now_ms + hold_ms),
+                ":prober": {"S": mine},
+                ":opened": _number(self.circuit.opened_ms),
+                ":probe": _number(self.circuit.probe_ms),
+                ":lapsed": _number(self._core.lapsed_ms()),
+                ":expires": _number((now_ms + KEPT_MS) // 1000),
+            },
+        )
         return self._state.prober == mine
 
     def end_try(self, error: str | None) -> None:
@@ -170,22 +167,21 @@ class FunctionBreaker:
         """
         now_ms, still = self._core.now_ms(), {":prober": {"S": self._state.prober}}
         circuit = after_probe(self.circuit, now_ms, error)
-        with self._without_errors():
-            if not circuit.is_open:
-                self._write(f"REMOVE {', '.join(_OPEN)}", "prober = :prober", still)
-                return
-            self._write(
-                "SET probe = :probe, probes = :probes, cause = :cause, expires_at = :expires"
-                " REMOVE probing, prober",
-                "prober = :prober",
-                still
-                | {
-                    ":probe": _number(circuit.probe_ms),
-                    ":probes": _number(circuit.failed_probes),
-                    ":cause": {"S": circuit.error},
-                    ":expires": _number((now_ms + KEPT_MS) // 1000),
-                },
-            )
+        if not circuit.is_open:
+            self._write(f"REMOVE {', '.join(_OPEN)}", "prober = :prober", still)
+            return
+        self._write(
+            "SET probe = :probe, probes = :probes, cause = :cause, expires_at = :expires"
+            " REMOVE probing, prober",
+            "prober = :prober",
+            still
+            | {
+                ":probe": _number(circuit.probe_ms),
+                ":probes": _number(circuit.failed_probes),
+                ":cause": {"S": circuit.error},
+                ":expires": _number((now_ms + KEPT_MS) // 1000),
+            },
+        )
 
     def _together(self) -> Circuit:
         """Returns the counts of all as this worker knows them."""
@@ -195,7 +191,7 @@ class FunctionBreaker:
             counts[part] = (part, others + succeeded, others_failed + failed)
         return Circuit(counts=tuple(counts.values()))
 
-    def _add(self, own: dict[int, list[int]], nonce: str) -> None:
+    def _add(self, own: dict[int, list[int]], nonce: str) -> bool:
         """Adds counts, and removes counts of earlier minutes. Adds nothing if it is open.
 
         sent twice   the answer is lost ── again: its own nonce is there, and nothing is added
@@ -209,7 +205,7 @@ class FunctionBreaker:
             if number
         }
         old = [name for name in _counts(self._item) if int(name[1:]) <= first]
-        self._write(
+        return self._write(
             "SET counted = :nonce, expires_at = :expires"
             f" ADD {', '.join(f'{name[1:]} {name}' for name in values)}"
             + (f" REMOVE {', '.join(old)}" if old else ""),
@@ -236,8 +232,11 @@ class FunctionBreaker:
         if self.circuit.opened_ms == circuit.opened_ms:
             _logger.warning("the breaker of %s opened: %s", self._place[0], circuit.error)
 
-    def _write(self, update: str, condition: str, values: Item) -> None:
-        """Changes the item if the condition holds, and sees the item as it is then."""
+    def _write(self, update: str, condition: str, values: Item) -> bool:
+        """Changes the item if the condition holds, and sees the item as it is then.
+
+        Returns False if the store does not answer: messages are handed over all the same.
+        """
         request: dict[str, Any] = {
             "TableName": self._core.tables.messages,
             "Key": key(*self._place),
@@ -250,14 +249,10 @@ class FunctionBreaker:
             self.see(self._core.store.write("UpdateItem", request) or {})
         except ConditionFailed as failed:
             self.see(failed.item or {})
-
-    @contextlib.contextmanager
-    def _without_errors(self) -> Iterator[None]:
-        """Logs that the item could not be written: messages are handed over all the same."""
-        try:
-            yield
         except Unavailable:
             _logger.warning("outcomes of %s could not be counted", self._place[0])
+            return False
+        return True
 
 
 def _number(value: int) -> Item:

@@ -116,7 +116,11 @@ def rewind(core: Core, topic: Topic, name: str, request: GroupRewindRequest, by:
     Its receipts for these messages end. by: the id of the access key that asks for it.
     """
     check_name("subscription", name, SUBSCRIPTION_NAME)
-    to_ms = _time_to_rewind_to(request, core.now_ms())
+    to_ms, now_ms = parse_time("to", request.to), core.now_ms()
+    if to_ms > now_ms:
+        raise InvalidParameter("to", f"must not be in the future; it is now {format_time(now_ms)}")
+    if to_ms < oldest_ms(now_ms):
+        raise NotRewindable(f"the earliest time to rewind to is {format_time(oldest_ms(now_ms))}")
     rewound = change(core, lambda: _rewinding(core, topic, name, to_ms, by))
     take_effect(core, rewound)
     assert rewound.replay is not None
@@ -168,12 +172,3 @@ def _rewinding(
         ],
         keys=[subscription_key(topic.id, "")],
     )
-
-
-def _time_to_rewind_to(request: GroupRewindRequest, now_ms: int) -> int:
-    to_ms = parse_time("to", request.to)
-    if to_ms > now_ms:
-        raise InvalidParameter("to", f"must not be in the future; it is now {format_time(now_ms)}")
-    if to_ms < oldest_ms(now_ms):
-        raise NotRewindable(f"the earliest time to rewind to is {format_time(oldest_ms(now_ms))}")
-    return to_ms
