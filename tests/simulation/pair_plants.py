@@ -308,7 +308,7 @@ def an_overdue_half_message_loses_its_mark(patch: pytest.MonkeyPatch) -> None:
     """It is left to the sweep, which never learns of it."""
 
     def forget(core: Any, half: Any, mark: Any) -> None:
-        delete_mark(core, half.topic_id, half.partition, mark)
+        delete_mark(core, mark)
 
     patch.setattr(checks, "_leave_to_sweep", forget)
 
