@@ -13,17 +13,10 @@ import pytest
 from _pytest.mark import ParameterSet
 from tests.exploring.event_plots import PLOTS
 from tests.exploring.exploring import Setting
-from tests.simulation import (
-    cloud_plants,
-    half_plants,
-    pair_plants,
-    replace_plants,
-    reply_plants,
-    topic_plants,
-)
 from tests.simulation.deployment import listening
-from tests.simulation.plants import PLANTS
+from tests.simulation.plants import every_plant
 
+PLANTS = every_plant()
 COMPLETE: dict[str, dict[int, int]] = {
     "two receivers": {0: 20, 1: 314, 2: 2264},
     "two receivers, a parcel of two": {0: 80, 1: 2216, 2: 19192},
@@ -138,12 +131,6 @@ def _cases() -> Iterator[ParameterSet]:
 def test_every_scenario_is_played_without_a_fault() -> None:
     assert all(0 in counts for counts in COMPLETE.values())
     assert COMPLETE.keys() == PLOTS.keys()
-    assert cloud_plants.__doc__
-    assert topic_plants.__doc__
-    assert replace_plants.__doc__
-    assert reply_plants.__doc__
-    assert half_plants.__doc__
-    assert pair_plants.__doc__
 
 
 @pytest.mark.parametrize(("setting", "faults", "complete"), [*_cases()], indirect=["setting"])

@@ -14,25 +14,25 @@ from cirrusmq.push import scan_pending
 from cirrusmq.subscriptions.delivery import rules as delivery_rules
 
 
-@plant(DELAYED)
+@plant(DELAYED, found_by=5_000_009)
 def urls_get_what_is_delayed_when_it_is_seen(patch: pytest.MonkeyPatch) -> None:
     """A look tells of messages that it finds, also a little before their time."""
     patch.setattr(scan_pending, "is_delayed", lambda *_: False)
 
 
-@plant(DELAYED)
+@plant(DELAYED, found_by=5_000_010)
 def fan_out_forgets_the_delay(patch: pytest.MonkeyPatch) -> None:
     """Copies are to be had at once."""
     patch.setattr(TopicRecord, "due_ms", lambda *_: 0)
 
 
-@plant(DELAYED)
+@plant(DELAYED, found_by=5_000_010)
 def the_log_has_no_pointer_to_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
     """Readers leave a delayed message out, and do not find it later."""
     patch.setattr(record_shares, "show_delayed", lambda *_: None)
 
 
-@plant(DELAYED)
+@plant(DELAYED, found_by=5_000_003)
 def nobody_is_left_to_post_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
     """A notice does not say that something is delayed, and looks pass it over for ever."""
 

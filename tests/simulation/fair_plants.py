@@ -18,20 +18,20 @@ from cirrusmq.sending import making
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY
 
 
-@plant(FAIR)
+@plant(FAIR, found_by=6_000_017)
 def the_ring_does_not_go_on(patch: pytest.MonkeyPatch) -> None:
     """Each look begins at the first group, whichever was served last."""
     patch.setattr(TurnMemory, "turn", lambda *_: FIRST_KEY)
 
 
-@plant(FAIR)
+@plant(FAIR, found_by=6_000_003)
 def the_ring_ends_at_its_last_group(patch: pytest.MonkeyPatch) -> None:
     """The groups in front of the last turn are not looked at."""
     patch.setattr(fair, "FIRST_KEY", LAST_KEY)
     patch.setattr(TurnMemory, "at_once", lambda *_: 0)
 
 
-@plant(FAIR)
+@plant(FAIR, found_by=6_000_020)
 def a_send_that_is_repeated_is_of_another_group(patch: pytest.MonkeyPatch) -> None:
     """Its key is free, so that it is stored twice."""
     calls: list[str | None] = []
@@ -45,7 +45,7 @@ def a_send_that_is_repeated_is_of_another_group(patch: pytest.MonkeyPatch) -> No
     patch.setattr(making, "queue_prefix", prefix)
 
 
-@plant(FAIR)
+@plant(FAIR, found_by=6_000_000)
 def what_moves_leaves_its_group(patch: pytest.MonkeyPatch) -> None:
     """What is given back is found under no group's keys."""
     under_key = transitions.under_key
@@ -57,7 +57,7 @@ def what_moves_leaves_its_group(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rekey, "under_key", alone)
 
 
-@plant(FAIR)
+@plant(FAIR, found_by=6_000_034)
 def a_page_is_all_that_a_group_has(patch: pytest.MonkeyPatch) -> None:
     """What is behind the first parcels of a group, while those are held, is not looked for."""
     for module in (fair, group_slices):
@@ -66,7 +66,7 @@ def a_page_is_all_that_a_group_has(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(fair, "FEWEST_PER_PAGE", 1)
 
 
-@plant(FAIR)
+@plant(FAIR, found_by=6_000_001)
 def what_is_in_flight_is_not_counted(patch: pytest.MonkeyPatch) -> None:
     """A group gets more than its limit."""
     patch.setattr(fair._RoundRobin, "_room", lambda *_: 16)

@@ -11,13 +11,13 @@ from tests.simulation.scenario import FLOW
 from cirrusmq.push import lease_session, rate_limiter
 
 
-@plant(FLOW)
+@plant(FLOW, found_by=4_000_005)
 def each_holder_begins_with_a_full_bucket(patch: pytest.MonkeyPatch) -> None:
     """The next holder of the lease does not know what the last one posted."""
     patch.setattr(lease_session, "taken_over", lambda rate, *_, **__: rate_limiter.Pace(rate))
 
 
-@plant(FLOW)
+@plant(FLOW, found_by=4_000_005)
 def the_next_holder_trusts_the_clock_of_the_last_one(patch: pytest.MonkeyPatch) -> None:
     """Clocks that differ let it begin before the last one's second is over."""
     taken_over = rate_limiter.taken_over
@@ -30,7 +30,7 @@ def the_next_holder_trusts_the_clock_of_the_last_one(patch: pytest.MonkeyPatch) 
     patch.setattr(lease_session, "taken_over", trusting)
 
 
-@plant(FLOW)
+@plant(FLOW, found_by=4_000_005)
 def tokens_are_taken_when_a_post_is_let_through(patch: pytest.MonkeyPatch) -> None:
     """What is done before the post takes time, and the starts come closer together."""
 

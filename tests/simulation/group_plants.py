@@ -21,20 +21,20 @@ from cirrusmq.subscriptions import sources
 from cirrusmq_lambda import topic_paths
 
 
-@plant(REWOUND)
+@plant(REWOUND, found_by=2_000_012)
 def what_a_rewind_has_not_reached_is_received(patch: pytest.MonkeyPatch) -> None:
     """Receivers do not look how far the operation is."""
     patch.setattr(sources, "group_source", lambda core, group: sources.subscription_source(group))
     patch.setattr(topic_paths, "group_source", sources.group_source)
 
 
-@plant(REWOUND)
+@plant(REWOUND, found_by=2_000_004)
 def former_sources_keep_everything(patch: pytest.MonkeyPatch) -> None:
     """What a rewind gives anew can be received from where it was, too."""
     patch.setattr(Source, "keeps", lambda self, parcel: parcel.sent_ms > self.purged_ms)
 
 
-@plant(REWOUND)
+@plant(REWOUND, found_by=2_000_063)
 def receipts_outlive_a_rewind(patch: pytest.MonkeyPatch) -> None:
     """A receipt from before a rewind is taken for what is given anew."""
     holds_still = settle.holds_still
@@ -46,25 +46,25 @@ def receipts_outlive_a_rewind(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(visibility, "holds_still", careless)
 
 
-@plant(REWOUND)
+@plant(REWOUND, found_by=2_000_004)
 def fan_out_goes_on_with_the_former_source(patch: pytest.MonkeyPatch) -> None:
     """What is published after a rewind is put where nobody receives it."""
     patch.setattr(Subscription, "source_of", lambda self, sent_ms: self.id)
 
 
-@plant(REWOUND)
+@plant(REWOUND, found_by=2_000_034)
 def a_rewound_group_does_not_wait(patch: pytest.MonkeyPatch) -> None:
     """What a rewind gives anew is received while the group's earlier or held messages are there."""
     patch.setattr(former_sources, "is_first", lambda *_: True)
 
 
-@plant(REWOUND, rare=True)
+@plant(REWOUND, rare=True, found_by=2_001_006)
 def a_rewinds_time_goes_before_a_groups_order(patch: pytest.MonkeyPatch) -> None:
     """What a former source keeps is first, whichever clock its time is by."""
     patch.setattr(former_sources, "_overtakes", lambda *_: False)
 
 
-@plant(REWOUND)
+@plant(REWOUND, found_by=2_000_009)
 def a_replay_ends_before_the_last_record(patch: pytest.MonkeyPatch) -> None:
     """The newest record is taken for one that fan-out alone puts."""
     log_between = log_reader.log_between
@@ -76,7 +76,7 @@ def a_replay_ends_before_the_last_record(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(replay, "log_between", all_but_one)
 
 
-@plant(REWOUND)
+@plant(REWOUND, found_by=2_000_022)
 def a_rewind_has_no_new_source(patch: pytest.MonkeyPatch) -> None:
     """The log's messages are put where they were: those that are held or deleted in part stay so,
     and those consumed meanwhile come again."""
@@ -87,7 +87,7 @@ def a_rewind_has_no_new_source(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Subscription, "rewound", rewound)
 
 
-@plant(REWOUND)
+@plant(REWOUND, found_by=2_000_073)
 def each_run_of_a_replay_begins_anew(patch: pytest.MonkeyPatch) -> None:
     """What an earlier run has put, and consumers have deleted, is put again."""
 

@@ -24,7 +24,7 @@ from cirrusmq.runtime.store import ConditionFailed
 _NEVER_MS = 9_999_999_999_999
 
 
-@plant(HALF)
+@plant(HALF, found_by=1_000_025)
 def a_commit_publishes_first(patch: pytest.MonkeyPatch) -> None:
     """The log record and the state are written one after the other."""
 
@@ -35,7 +35,7 @@ def a_commit_publishes_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decide, "_transact", one_by_one)
 
 
-@plant(HALF)
+@plant(HALF, found_by=1_000_018)
 def a_commit_does_not_look_at_the_state(patch: pytest.MonkeyPatch) -> None:
     """Whoever read the half message while it was prepared commits it."""
 
@@ -45,7 +45,7 @@ def a_commit_does_not_look_at_the_state(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decide, "commit_update", blind)
 
 
-@plant(HALF)
+@plant(HALF, found_by=1_000_004)
 def a_rollback_does_not_look_at_the_state(patch: pytest.MonkeyPatch) -> None:
     """Whoever read the half message while it was prepared rolls it back."""
 
@@ -65,7 +65,7 @@ def _unconditional(update: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@plant(HALF)
+@plant(HALF, found_by=1_000_018)
 def marks_are_put_behind_the_half_message(patch: pytest.MonkeyPatch) -> None:
     """A crash between the two leaves a half message that nobody is asked for."""
     waiting: list[tuple[Any, ...]] = []
@@ -84,7 +84,7 @@ def marks_are_put_behind_the_half_message(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(prepare, "put_half", put_both)
 
 
-@plant(HALF)
+@plant(HALF, found_by=1_000_036)
 def checks_are_not_held(patch: pytest.MonkeyPatch) -> None:
     """A half message that was handed out is due again at once."""
 
@@ -95,7 +95,7 @@ def checks_are_not_held(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(checks, "checked", at_once)
 
 
-@plant(HALF)
+@plant(HALF, found_by=1_000_006)
 def checks_are_not_compared(patch: pytest.MonkeyPatch) -> None:
     """Two that read a half message at the same time are both handed it."""
 
@@ -111,7 +111,7 @@ def checks_are_not_compared(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(checks, "check_update", blind)
 
 
-@plant(HALF)
+@plant(HALF, found_by=1_000_078)
 def the_last_check_is_not_waited_for(patch: pytest.MonkeyPatch) -> None:
     """The sweep rolls back what was handed out for the last time, while it is held."""
 
@@ -134,7 +134,7 @@ def the_last_check_is_not_waited_for(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(checks, "time_out", time_out)
 
 
-@plant(HALF)
+@plant(HALF, found_by=1_000_001)
 def commits_do_not_copy_the_object(patch: pytest.MonkeyPatch) -> None:
     """The record of a large publish names an object that is not there."""
     patch.setattr(decide, "copy_object", lambda *_: None)

@@ -22,7 +22,7 @@ from cirrusmq.storage.bodies.objects import put_object
 from cirrusmq_local.judging.scenario import OBJECTS
 
 
-@plant(OBJECTS)
+@plant(OBJECTS, found_by=93)
 def parcels_are_written_before_their_object(patch: pytest.MonkeyPatch) -> None:
     """A crash between the two leaves messages without a body."""
     put, place, wake = put_object, write.place_messages, wake_receivers
@@ -51,20 +51,20 @@ def parcels_are_written_before_their_object(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(send, "wake_receivers", put_and_wake)
 
 
-@plant(OBJECTS)
+@plant(OBJECTS, found_by=23)
 def what_cannot_be_read_is_deleted(patch: pytest.MonkeyPatch) -> None:
     """A message whose object the bucket refuses is taken for one that is gone."""
     unclaimed = transitions.unclaimed
     patch.setattr(release, "unclaimed", lambda *args: replace(unclaimed(*args), visible_ms=DELETED))
 
 
-@plant(OBJECTS)
+@plant(OBJECTS, found_by=471)
 def dead_letters_do_not_renew_their_object(patch: pytest.MonkeyPatch) -> None:
     """A message that is moved or redriven keeps a class of life that it outlives."""
     patch.setattr(transfer, "keep_messages", lambda core, queue, send_id, days, *_: days)
 
 
-@plant(OBJECTS)
+@plant(OBJECTS, found_by=451)
 def re_keyed_messages_forget_their_object(patch: pytest.MonkeyPatch) -> None:
     """A message that is given back is looked for in the log."""
     under_key = transitions.under_key

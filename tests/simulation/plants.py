@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -38,19 +40,28 @@ class Plant:
     kinds: tuple[str, ...]
     rare: bool
     """Whether it takes many seeds to find it: its harm needs several rare events at once."""
+    found_by: int | None
+    """A seed that is tried first, of a short run. A stale one costs time: the others follow."""
 
 
 PLANTS: dict[str, Plant] = {}
 
 
-def plant(*kinds: str, rare: bool = False) -> Callable[[Patch], Patch]:
+def plant(*kinds: str, rare: bool = False, found_by: int | None = None) -> Callable[[Patch], Patch]:
     """Add a fault to the list; its docstring says what is wrong."""
 
     def add(patch: Patch) -> Patch:
-        PLANTS[patch.__name__] = Plant(patch, kinds, rare)
+        PLANTS[patch.__name__] = Plant(patch, kinds, rare, found_by)
         return patch
 
     return add
+
+
+def every_plant() -> dict[str, Plant]:
+    """The faults of this module and of all modules `*_plants` beside it, by their names."""
+    for path in sorted(Path(__file__).parent.glob("*_plants.py")):
+        importlib.import_module(f"tests.simulation.{path.stem}")
+    return PLANTS
 
 
 def _without_condition(request: dict[str, Any], *parts: str) -> dict[str, Any]:
@@ -84,20 +95,20 @@ def _without_clauses(condition: Callable[..., Condition], *parts: str) -> Callab
     return careless
 
 
-@plant()
+@plant(found_by=13)
 def a_claim_does_not_compare_what_it_read(patch: pytest.MonkeyPatch) -> None:
     """Two receivers that read one parcel both take it."""
     request = claim._request
     patch.setattr(claim, "_request", lambda *args: _without_condition(request(*args), "v[", "(w)"))
 
 
-@plant()
+@plant(found_by=7)
 def a_delete_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
     """A stale receipt deletes."""
     patch.setattr(delete, "holds_still", _without_clauses(settle.holds_still, "k["))
 
 
-@plant()
+@plant(found_by=0)
 def deletes_that_a_receive_carries_are_not_made(patch: pytest.MonkeyPatch) -> None:
     """A receive tells them as done."""
 
@@ -107,7 +118,7 @@ def deletes_that_a_receive_carries_are_not_made(patch: pytest.MonkeyPatch) -> No
     patch.setattr(receiving, "delete_what_can_be", told)
 
 
-@plant()
+@plant(found_by=65)
 def deletes_that_a_receive_carries_are_told_as_done(patch: pytest.MonkeyPatch) -> None:
     """Those of stale receipts as well, and those that the store refused."""
     made = delete.delete_what_can_be
@@ -118,13 +129,13 @@ def deletes_that_a_receive_carries_are_told_as_done(patch: pytest.MonkeyPatch) -
     patch.setattr(receiving, "delete_what_can_be", told)
 
 
-@plant()
+@plant(found_by=7)
 def a_hold_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
     """A stale receipt changes visibility and gives back."""
     patch.setattr(visibility, "holds_still", _without_clauses(settle.holds_still, "k["))
 
 
-@plant()
+@plant(found_by=54)
 def expired_messages_are_received(patch: pytest.MonkeyPatch) -> None:
     """The check of expiry is dropped."""
 
@@ -138,14 +149,14 @@ def expired_messages_are_received(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(scan, "claimable_indexes", places)
 
 
-@plant("retries", "dead")
+@plant("retries", "dead", found_by=136)
 def moved_parcels_leave_no_tombstone(patch: pytest.MonkeyPatch) -> None:
     """A send that is repeated while its message waits for a retry elsewhere is stored again."""
     patch.setattr(tombstones, "may_vanish", lambda *_: True)
     patch.setattr(moves, "may_vanish", lambda *_: True)
 
 
-@plant()
+@plant(found_by=43)
 def what_was_just_sent_is_not_looked_for(patch: pytest.MonkeyPatch) -> None:
     """A receive that looks meanwhile ends without it."""
     patch.setattr(
@@ -155,7 +166,7 @@ def what_was_just_sent_is_not_looked_for(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-@plant()
+@plant(found_by=29)
 def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
     """Put-if-absent is a plain put: a repeated send resets its messages."""
 
@@ -167,7 +178,7 @@ def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(conditional_writes, "put_if_unsent", lambda table, item, _: plain(table, item))
 
 
-@plant()
+@plant(found_by=56)
 def reminders_are_written_after_the_messages(patch: pytest.MonkeyPatch) -> None:
     """The transaction of a deduplicated send is split in two."""
 
@@ -181,7 +192,7 @@ def reminders_are_written_after_the_messages(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(deduplication, "transact", split)
 
 
-@plant("dead")
+@plant("dead", found_by=42)
 def a_move_writes_the_arrival_first(patch: pytest.MonkeyPatch) -> None:
     """A move is two writes: the message is in both places between them."""
     transact = store.Store.transact
@@ -196,7 +207,7 @@ def a_move_writes_the_arrival_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(store.Store, "transact", one_by_one)
 
 
-@plant("dead")
+@plant("dead", found_by=488)
 def a_move_deletes_first(patch: pytest.MonkeyPatch) -> None:
     """A move is two writes: the message is nowhere between them."""
     transact = store.Store.transact
@@ -211,7 +222,7 @@ def a_move_deletes_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(store.Store, "transact", one_by_one)
 
 
-@plant()
+@plant(found_by=6)
 def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> None:
     """Two writes swapped: a crash between them leaves messages without a body."""
     store_items = conditional_writes.store_items
@@ -223,7 +234,7 @@ def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> No
     patch.setattr(send, "store_items", swapped)
 
 
-@plant("dead", "retries")
+@plant("dead", "retries", found_by=5)
 def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
     """Dead-lettering does not check whether a message is held."""
     patch.setattr(parcel.Parcel, "held", lambda *_: False)
@@ -234,21 +245,21 @@ def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(move, "dead_letter_reason", careless)
 
 
-@plant("ordered")
+@plant("ordered", found_by=48)
 def ordered_receivers_pass_what_is_held(patch: pytest.MonkeyPatch) -> None:
     """A group's next message is given out while an earlier one is held."""
     take = ordered._take_first
     patch.setattr(ordered, "_take_first", lambda *args: take(*args) or True)
 
 
-@plant("rewinding")
+@plant("rewinding", found_by=17)
 def deleted_messages_do_not_reach_the_archive(patch: pytest.MonkeyPatch) -> None:
     """Deleted messages are not put into the archive."""
     patch.setattr(tombstones, "kept_until", lambda *_: 0)
     patch.setattr(delete, "kept_until", lambda *_: 0)
 
 
-@plant("rewinding")
+@plant("rewinding", found_by=434)
 def a_rewind_takes_what_was_deleted_since(patch: pytest.MonkeyPatch) -> None:
     """A rewind brings back messages that consumers deleted after it began."""
     choose = rewind._to_rewind
@@ -259,7 +270,7 @@ def a_rewind_takes_what_was_deleted_since(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rewind, "_to_rewind", all_of_them)
 
 
-@plant(rare=True)
+@plant(rare=True, found_by=33)
 def a_purge_has_no_floor(patch: pytest.MonkeyPatch) -> None:
     """Purged messages are only removed, not refused."""
 
@@ -269,7 +280,7 @@ def a_purge_has_no_floor(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(purge, "update_queue", forgotten)
 
 
-@plant()
+@plant(found_by=48)
 def given_back_messages_keep_their_receipts(patch: pytest.MonkeyPatch) -> None:
     """Giving back does not end the receipt."""
     given_back = transitions.given_back
@@ -280,7 +291,7 @@ def given_back_messages_keep_their_receipts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(transitions, "given_back", keeping)
 
 
-@plant("dead", "retries")
+@plant("dead", "retries", found_by=41)
 def a_move_does_not_look_at_its_source(patch: pytest.MonkeyPatch) -> None:
     """A move does not check that the message is still there, and as it was read."""
     departure = moves._departure

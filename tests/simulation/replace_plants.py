@@ -15,7 +15,7 @@ from cirrusmq.sending.replacing.items import Waiting, with_past
 from cirrusmq.storage.changes import Condition
 
 
-@plant(REPLACED)
+@plant(REPLACED, found_by=7_700_006)
 def a_replacement_does_not_ask_who_received(patch: pytest.MonkeyPatch) -> None:
     """A message that was received since it was read is cancelled too."""
 
@@ -25,7 +25,7 @@ def a_replacement_does_not_ask_who_received(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(in_place, "never_received", careless)
 
 
-@plant(REPLACED, rare=True)
+@plant(REPLACED, rare=True, found_by=7_700_263)
 def a_key_is_written_without_a_condition(patch: pytest.MonkeyPatch) -> None:
     """Two replacers of one message both store theirs, and one of them is left."""
     writes = in_place._writes
@@ -42,7 +42,7 @@ def a_key_is_written_without_a_condition(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(in_place, "_writes", careless)
 
 
-@plant(REPLACED)
+@plant(REPLACED, found_by=7_700_000)
 def a_replacement_leaves_the_old_message(patch: pytest.MonkeyPatch) -> None:
     """The answer says that it was replaced, and it still waits."""
     writes = in_place._writes
@@ -53,7 +53,7 @@ def a_replacement_leaves_the_old_message(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-@plant(REPLACED)
+@plant(REPLACED, found_by=7_700_034)
 def a_key_forgets_received_sends(patch: pytest.MonkeyPatch) -> None:
     """A send that is repeated after its message was received and deleted replaces a newer one."""
 
@@ -63,7 +63,7 @@ def a_key_forgets_received_sends(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(in_place, "with_past", forgetful)
 
 
-@plant(REPLACED)
+@plant(REPLACED, found_by=7_700_065)
 def a_bound_leaves_no_tombstone(patch: pytest.MonkeyPatch) -> None:
     """A send whose message is due earlier than asked is stored twice when it is repeated."""
 
@@ -74,7 +74,7 @@ def a_bound_leaves_no_tombstone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(in_place, "under_due_key", bare)
 
 
-@plant(REPLACED)
+@plant(REPLACED, found_by=7_700_186)
 def a_replaced_message_vanishes_at_once(patch: pytest.MonkeyPatch) -> None:
     """Its key is free again, and its send, repeated, stores what was replaced."""
     cancellation = in_place._cancellation

@@ -20,7 +20,7 @@ from cirrusmq.settlement.settle import Held
 from cirrusmq.storage.changes import Condition
 
 
-@plant(REPLIES)
+@plant(REPLIES, found_by=7_800_001)
 def a_reply_leaves_its_message(patch: pytest.MonkeyPatch) -> None:
     """The reply is there, and the message comes again."""
     patch.setattr(answer, "_removal", lambda *given: [])
@@ -36,7 +36,7 @@ def a_reply_writes_over_another_one(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(answer, "put_if_absent", careless)
 
 
-@plant(REPLIES)
+@plant(REPLIES, found_by=7_800_003)
 def a_reply_takes_any_receipt(patch: pytest.MonkeyPatch) -> None:
     """A consumer whose lease has passed on to another one replies too."""
 
@@ -57,7 +57,7 @@ def the_same_reply_again_is_any_reply(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(answer, "_told", careless)
 
 
-@plant(REPLIES)
+@plant(REPLIES, found_by=7_800_018)
 def an_asker_gives_up_without_a_write(patch: pytest.MonkeyPatch) -> None:
     """A reply that is slow is taken after its asker has been told that there is none."""
     look = wait._look
@@ -80,7 +80,7 @@ def a_request_outlives_its_deadline(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(making, "life_end_ms", lambda others, now_ms, expires_ms: expires_ms)
 
 
-@plant("asked letters")
+@plant("asked letters", found_by=8_510_002)
 def a_dead_letter_asks_for_nothing(patch: pytest.MonkeyPatch) -> None:
     """A request that is moved into another queue is an ordinary message there."""
 

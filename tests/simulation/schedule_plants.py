@@ -15,7 +15,7 @@ from cirrusmq.schedules import firing, items, messages, rules
 from cirrusmq.schedules.rules import Rule
 
 
-@plant("scheduled queues")
+@plant("scheduled queues", found_by=8_610_004)
 def a_mark_is_taken_by_anybody(patch: pytest.MonkeyPatch) -> None:
     """The transaction does not ask if the mark is still there."""
     take = items.take_mark
@@ -28,7 +28,7 @@ def a_mark_is_taken_by_anybody(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(firing, "take_mark", careless)
 
 
-@plant("scheduled queues")
+@plant("scheduled queues", found_by=8_610_004)
 def a_schedule_puts_its_message_behind_its_mark(patch: pytest.MonkeyPatch) -> None:
     """Two writes in place of one: a sweep that stops between them loses the message."""
     write = firing._write
@@ -43,19 +43,19 @@ def a_schedule_puts_its_message_behind_its_mark(patch: pytest.MonkeyPatch) -> No
     patch.setattr(firing, "_write", apart)
 
 
-@plant("scheduled queues")
+@plant("scheduled queues", found_by=8_610_006)
 def a_change_of_a_schedule_holds_at_once(patch: pytest.MonkeyPatch) -> None:
     """Times that a sweep has fired ahead fire again by the new definition."""
     patch.setattr(limits, "SCHEDULE_CHANGE_MS", 0)
 
 
-@plant("scheduled queues")
+@plant("scheduled queues", found_by=8_610_027)
 def all_missed_times_are_one(patch: pytest.MonkeyPatch) -> None:
     """The last one fires, whatever `missed` says."""
     patch.setattr(limits, "MISSED_TIMES", 1)
 
 
-@plant("scheduled queues")
+@plant("scheduled queues", found_by=8_610_006)
 def earlier_definitions_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A change drops the times until it is in force."""
     patch.setattr(firing, "_in_force", lambda definition, time_ms: definition.until_ms is None)
@@ -76,7 +76,7 @@ def a_time_that_comes_twice_fires_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rules, "_times", twice)
 
 
-@plant("set clocks")
+@plant("set clocks", found_by=8_650_013)
 def a_time_that_does_not_exist_is_left_out(patch: pytest.MonkeyPatch) -> None:
     """If clocks are set forward, the times in the gap fire by the offset of before, behind it."""
 

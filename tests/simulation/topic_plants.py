@@ -18,7 +18,7 @@ from cirrusmq.push.post_queue import Feed
 from cirrusmq.subscriptions.delivery import rules as delivery_rules
 
 
-@plant("receivers", "pull", "http")
+@plant("receivers", "pull", "http", found_by=11)
 def fan_out_keys_have_the_clock_in_them(patch: pytest.MonkeyPatch) -> None:
     """A record that is fanned out again makes its parcels again, under other keys."""
 
@@ -35,20 +35,20 @@ def _later(core: Any, sort_key: str) -> str:
     return f"{core.now_ms():013d}#{rest}" if moment.isdigit() else f"{moment}{mark}{rest}"
 
 
-@plant("pull", "http")
+@plant("pull", "http", found_by=61)
 def fan_out_leaves_the_last_parcel_out(patch: pytest.MonkeyPatch) -> None:
     """Of a record's parcels one is not put."""
     put = reader_parcels.put_parcels
     patch.setattr(reader_parcels, "put_parcels", lambda core, parcels, *_: put(core, parcels[:-1]))
 
 
-@plant("pull", "http", rare=True)
+@plant("pull", "http", rare=True, found_by=2_996)
 def what_came_late_is_not_shown_again(patch: pytest.MonkeyPatch) -> None:
     """Readers of the log that have passed a key do not learn of a late record under it."""
     patch.setattr(record_shares, "came_late", lambda *_: False)
 
 
-@plant("pull", "http", rare=True)
+@plant("pull", "http", rare=True, found_by=933)
 def markers_lie_beside_the_log(patch: pytest.MonkeyPatch) -> None:
     """A late repetition leaves the key free, and a first try that is later still takes it."""
 
@@ -59,7 +59,7 @@ def markers_lie_beside_the_log(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(log_records, "_marker", beside)
 
 
-@plant("http")
+@plant("http", found_by=194)
 def anybody_holds_the_lease_of_a_poster(patch: pytest.MonkeyPatch) -> None:
     """A worker posts without checking whether another one holds the lease."""
 
@@ -70,25 +70,25 @@ def anybody_holds_the_lease_of_a_poster(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(delivery_rules.DeliveryState, "held", lambda *_: False)
 
 
-@plant("http")
+@plant("http", found_by=108)
 def a_retrying_subscription_delivers(patch: pytest.MonkeyPatch) -> None:
     """New messages are attempted while the ones before them are retried."""
     patch.setattr(pending.Push, "blocks", property(lambda self: False))
 
 
-@plant("http")
+@plant("http", found_by=76)
 def posts_are_settled_by_anybody(patch: pytest.MonkeyPatch) -> None:
     """The outcome of a post is not stored."""
     patch.setattr(posting, "_write", lambda push, parcel, changes: parcel)
 
 
-@plant("http")
+@plant("http", found_by=12)
 def retries_are_not_started_anew(patch: pytest.MonkeyPatch) -> None:
     """The sweep does not see delivery states without a worker."""
     patch.setattr(delivery_rules.DeliveryState, "stuck", lambda *_: False)
 
 
-@plant("http", rare=True)
+@plant("http", rare=True, found_by=3_013)
 def one_that_leaves_its_invocation_forgets_its_posts(patch: pytest.MonkeyPatch) -> None:
     """Posts under way when a busy subscription leaves those it shares with are not settled."""
 
@@ -103,7 +103,7 @@ def one_that_leaves_its_invocation_forgets_its_posts(patch: pytest.MonkeyPatch) 
     patch.setattr(Feed, "ended", forget)
 
 
-@plant("http")
+@plant("http", found_by=693)
 def a_push_takes_the_lease_of_a_subscription_that_retries(patch: pytest.MonkeyPatch) -> None:
     """Before its state is known the lease is tried for, and new messages pass the failed one."""
 
@@ -114,14 +114,14 @@ def a_push_takes_the_lease_of_a_subscription_that_retries(patch: pytest.MonkeyPa
     patch.setattr(poster_lease, "acquire", acquire)
 
 
-@plant()
+@plant(found_by=21)
 def a_batch_counts_again_when_it_comes_again(patch: pytest.MonkeyPatch) -> None:
     """Counters do not change by the difference."""
     changes = meter._changes
     patch.setattr(meter, "_changes", lambda steps, old: changes(steps, None))
 
 
-@plant("dead", "rewinding")
+@plant("dead", "rewinding", found_by=64)
 def moves_are_billed_as_deletes(patch: pytest.MonkeyPatch) -> None:
     """The meter does not look at a parcel's source before its move."""
     change = fold._change
