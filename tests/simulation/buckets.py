@@ -8,38 +8,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import pytest
 from tests.simulation.chaos import COPY, GET, PUT, Chaos, Fate
 from tests.simulation.stage import Stage
-from tests.simulation.wire import Crashed
+from tests.simulation.wire import Faulty
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.storage.bodies import object as objects
-from cirrusmq_local.judging.clients import CallName
 
 A = TypeVar("A")
-
-
-class Caller(Protocol):
-    """The environment that makes the calls."""
-
-    def name_call(self) -> CallName:
-        """The name of the next call."""
-        ...
-
-    def check_alive(self) -> None:
-        """Raises Crashed where the caller is gone."""
-        ...
-
-    def note(self, fault: str, operation: str) -> None:
-        """Note the fault of a call."""
-        ...
-
-    def crash(self) -> Crashed:
-        """The caller is gone from now on."""
-        ...
 
 
 class Bucket:
@@ -51,7 +30,7 @@ class Bucket:
         self.fault_percent = fault_percent
         self._held: dict[str, tuple[int, bytes]] = {}
 
-    def used_by(self, caller: Caller) -> BucketCalls:
+    def used_by(self, caller: Faulty) -> BucketCalls:
         """The bucket as an environment calls it."""
         return BucketCalls(self, caller)
 
@@ -78,7 +57,7 @@ class Bucket:
 class BucketCalls:
     """The calls of one environment, as the adapter makes them: with their faults."""
 
-    def __init__(self, bucket: Bucket, caller: Caller) -> None:
+    def __init__(self, bucket: Bucket, caller: Faulty) -> None:
         self._bucket = bucket
         self._caller = caller
 

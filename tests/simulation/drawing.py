@@ -6,8 +6,8 @@ import random
 
 from tests.simulation.families import plain_scenario
 from tests.simulation.own_families import OWN_FAMILIES
-from tests.simulation.pairs import pair_scenario
-from tests.simulation.scenario import FIRST_SEEDS, FIRST_SEEDS_OF_PAIRS
+from tests.simulation.pairs import FIRST_SEEDS_OF_PAIRS, pair_scenario
+from tests.simulation.scenario import FIRST_SEEDS
 from tests.simulation.specials import in_objects, purged, turned_over
 
 from cirrusmq_local.judging.scenario import Scenario

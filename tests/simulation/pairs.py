@@ -29,15 +29,43 @@ from tests.simulation.own_families import (
     replies_scenario,
     rewound_scenario,
 )
-from tests.simulation.scenario import PAIRS
+from tests.simulation.scenario import (
+    BROKEN,
+    CANCELLED,
+    CHOSEN,
+    DELAYED,
+    EARLY,
+    FAIR,
+    FLOW,
+    GRANTED,
+    HALF,
+    PAUSED,
+    PRIORITY,
+    REDELIVERED,
+    REDRIVEN,
+    REPLACED,
+    REPLIES,
+    REWOUND,
+    SCHEDULED,
+    TRIGGERS,
+)
 from tests.simulation.specials import in_objects, turned_over
 
 from cirrusmq.storage.bodies.object import DAY_MS
 from cirrusmq_local.judging.places import Place
-from cirrusmq_local.judging.scenario import DEAD, NEWS, ORDERS, Cast, Scenario
+from cirrusmq_local.judging.scenario import (
+    DEAD,
+    NEWS,
+    OBJECTS,
+    ORDERS,
+    UNTRIED,
+    Cast,
+    Scenario,
+)
 from cirrusmq_local.testing.core import FUNCTION
 
 Draw = random.Random
+Make = Callable[[Draw], Scenario]
 _TENANTS = ("loud", "loud", "loud", "red", "blue", "green", None)
 _HALF_AN_HOUR_MS = 1_800_000
 _GROUP = Place("news/group", topic=True)
@@ -48,7 +76,8 @@ untried, with such that wait for long, and with pages of a few parcels."""
 
 def pair_scenario(name: str, draw: Draw) -> Scenario:
     """The scenario of a pair."""
-    scenario = replace(_SCENARIOS[name](draw), family=name, features=PAIRS[name])
+    features, make = PAIRS[name]
+    scenario = replace(make(draw), family=name, features=features)
     if draw.random() < _UNTRIED and not scenario.untried:
         scenario = replace(scenario, untried=0.5)
     if draw.random() < _SMALL_PAGES:
@@ -62,9 +91,7 @@ def pair_scenario(name: str, draw: Draw) -> Scenario:
     return scenario
 
 
-def _until(
-    make: Callable[[Draw], Scenario], draw: Draw, fits: Callable[[Scenario], bool]
-) -> Scenario:
+def _until(make: Make, draw: Draw, fits: Callable[[Scenario], bool]) -> Scenario:
     """The first scenario that fits."""
     while not fits(scenario := make(draw)):
         pass
@@ -158,21 +185,53 @@ def _early_fair(draw: Draw) -> Scenario:
     return _with(scenario, orders={"fair": True}, tenants=_TENANTS, attempts=0.5)
 
 
-def _cancelled_fair(draw: Draw) -> Scenario:
-    """A fair queue whose senders cancel and reschedule."""
-    orders: dict[str, Any] = {"fair": True}
-    if draw.random() < 0.3:
-        orders["max_in_flight"] = draw.choice((1, 2))
-    return _with(cancelled_scenario(draw), orders=orders, tenants=_TENANTS)
+def _in_fair(make: Make) -> Make:
+    """The same in a fair queue: messages replace others of other groups, too."""
+
+    def scenario(draw: Draw) -> Scenario:
+        orders: dict[str, Any] = {"fair": True}
+        if draw.random() < 0.3:
+            orders["max_in_flight"] = draw.choice((1, 2))
+        return _with(make(draw), orders=orders, tenants=_TENANTS)
+
+    return scenario
 
 
-def _cancelled_letters(draw: Draw) -> Scenario:
-    """Cancelled messages beside dead letters and retries."""
-    orders: dict[str, Any] = {"dead_letter": {"queue": "dead", "max_receives": draw.choice((1, 2))}}
-    if draw.random() < 0.7:
-        orders["retry"] = draw_retry(draw)
-    undertaker = Cast("undertaker", "receiver", DEAD, 3)
-    return _with(cancelled_scenario(draw), undertaker, orders=orders)
+def _in_priorities(make: Make) -> Make:
+    """The same in a queue with priorities: messages replace others of other levels, too."""
+    return lambda draw: _with(make(draw), orders=_PRIORITIES)
+
+
+def _in_operated(make: Make, *, purged: float) -> Make:
+    """The same in a queue that is rewound, changed or purged."""
+    return lambda draw: _operated(draw, make(draw), rewound=0.5, purged=purged)
+
+
+def _beside_letters(make: Make, *, retried: float = 0.7, steps: int = 3) -> Make:
+    """The same beside dead letters and, with a probability, retries.
+
+    steps: of the consumer of the dead letters.
+    """
+
+    def scenario(draw: Draw) -> Scenario:
+        limit = {"queue": "dead", "max_receives": draw.choice((1, 2))}
+        orders: dict[str, Any] = {"dead_letter": limit}
+        if draw.random() < retried:
+            orders["retry"] = draw_retry(draw)
+        undertaker = Cast("undertaker", "receiver", DEAD, steps)
+        return _with(make(draw), undertaker, orders=orders)
+
+    return scenario
+
+
+def _beside_cancellers(make: Make) -> Make:
+    """The same, whose messages are cancelled or put off before anybody receives them."""
+
+    def scenario(draw: Draw) -> Scenario:
+        cast = [Cast(f"canceller{n}", "canceller", ORDERS, draw.choice((5, 9))) for n in range(2)]
+        return _with(make(draw), *cast)
+
+    return scenario
 
 
 def _cancelled_receivers(draw: Draw) -> Scenario:
@@ -181,11 +240,6 @@ def _cancelled_receivers(draw: Draw) -> Scenario:
     auditor = Cast("auditor", "receiver", audit, 5)
     canceller = Cast("audit canceller", "canceller", audit, 5)
     return _with(cancelled_scenario(draw), auditor, canceller, receivers=("audit",))
-
-
-def _cancelled_operated(draw: Draw) -> Scenario:
-    """Cancelled messages in a queue that is rewound, changed or purged."""
-    return _operated(draw, cancelled_scenario(draw), rewound=0.5, purged=0.3)
 
 
 def _delayed_rewound(draw: Draw) -> Scenario:
@@ -263,12 +317,16 @@ def _paused_groups(draw: Draw) -> Scenario:
 def _paused_urls(draw: Draw) -> Scenario:
     """URLs that are paused and resumed."""
     scenario = topic_scenario(draw, "http")
-    cast = [
-        Cast(f"pauser of {name}", "pauser", Place(f"news/{name}", topic=True), 2)
+    return _with(_busier(scenario), *_at_urls(scenario, "pauser", 2))
+
+
+def _at_urls(scenario: Scenario, part: str, steps: int) -> list[Cast]:
+    """An actor at each of the topic's URLs."""
+    return [
+        Cast(f"{part} of {name}", part, Place(f"news/{name}", topic=True), steps)
         for name, each in scenario.subscriptions.items()
         if each["protocol"] == "http"
     ]
-    return _with(_busier(scenario), *cast)
 
 
 def _paused_queues(draw: Draw) -> Scenario:
@@ -403,12 +461,7 @@ def _redelivered_urls(draw: Draw) -> Scenario:
         draw,
         lambda each: not any("dead_letter_queue" in hook for hook in _hooks(each)),
     )
-    cast = [
-        Cast(f"redeliverer of {name}", "redeliverer", Place(f"news/{name}", topic=True), 6)
-        for name, each in scenario.subscriptions.items()
-        if each["protocol"] == "http"
-    ]
-    return _with(scenario, *cast)
+    return _with(scenario, *_at_urls(scenario, "redeliverer", 6))
 
 
 def _busier(scenario: Scenario) -> Scenario:
@@ -621,39 +674,6 @@ def _notified_copies(draw: Draw) -> Scenario:
     return replace(scenario, redrives=("all", "ids", "receipts", "reason"))
 
 
-def _replaced_fair(draw: Draw) -> Scenario:
-    """A fair queue whose messages replace others, also of other groups."""
-    orders: dict[str, Any] = {"fair": True}
-    if draw.random() < 0.3:
-        orders["max_in_flight"] = draw.choice((1, 2))
-    return _with(replaced_scenario(draw), orders=orders, tenants=_TENANTS)
-
-
-def _replaced_letters(draw: Draw) -> Scenario:
-    """Messages that replace others, beside dead letters and retries."""
-    orders: dict[str, Any] = {"dead_letter": {"queue": "dead", "max_receives": draw.choice((1, 2))}}
-    if draw.random() < 0.7:
-        orders["retry"] = draw_retry(draw)
-    undertaker = Cast("undertaker", "receiver", DEAD, 3)
-    return _with(replaced_scenario(draw), undertaker, orders=orders)
-
-
-def _replaced_priorities(draw: Draw) -> Scenario:
-    """A queue with priorities whose messages replace others, also of other levels."""
-    return _with(replaced_scenario(draw), orders=_PRIORITIES)
-
-
-def _replaced_cancelled(draw: Draw) -> Scenario:
-    """Messages that replace what is cancelled or put off meanwhile."""
-    cast = [Cast(f"canceller{n}", "canceller", ORDERS, draw.choice((5, 9))) for n in range(2)]
-    return _with(replaced_scenario(draw), *cast)
-
-
-def _replaced_operated(draw: Draw) -> Scenario:
-    """A queue whose messages replace others, and that is rewound, changed or purged."""
-    return _operated(draw, replaced_scenario(draw), rewound=0.5, purged=0.4)
-
-
 def _replaced_functions(draw: Draw) -> Scenario:
     """A queue that names a function, with messages that replace others before it gets them."""
     scenario = _until(
@@ -661,39 +681,6 @@ def _replaced_functions(draw: Draw) -> Scenario:
     )
     scenario = replace(scenario, replacing=0.8, attempts=0.5, deduplication=0)
     return _with(scenario, orders={"delay_seconds": draw.choice((0, 2, 5))})
-
-
-def _asked_fair(draw: Draw) -> Scenario:
-    """A fair queue whose messages ask for replies."""
-    orders: dict[str, Any] = {"fair": True}
-    if draw.random() < 0.3:
-        orders["max_in_flight"] = draw.choice((1, 2))
-    return _with(replies_scenario(draw), orders=orders, tenants=_TENANTS)
-
-
-def _asked_letters(draw: Draw) -> Scenario:
-    """Messages that ask for replies, beside dead letters, retries and redrives."""
-    orders: dict[str, Any] = {"dead_letter": {"queue": "dead", "max_receives": draw.choice((1, 2))}}
-    if draw.random() < 0.5:
-        orders["retry"] = draw_retry(draw)
-    undertaker = Cast("undertaker", "receiver", DEAD, 4)
-    return _with(replies_scenario(draw), undertaker, orders=orders)
-
-
-def _asked_priorities(draw: Draw) -> Scenario:
-    """A queue with priorities whose messages ask for replies."""
-    return _with(replies_scenario(draw), orders=_PRIORITIES)
-
-
-def _asked_operated(draw: Draw) -> Scenario:
-    """A queue whose messages ask for replies, and that is rewound, changed or purged."""
-    return _operated(draw, replies_scenario(draw), rewound=0.5, purged=0.4)
-
-
-def _asked_cancelled(draw: Draw) -> Scenario:
-    """Requests that are cancelled or put off before anybody receives them."""
-    cast = [Cast(f"canceller{n}", "canceller", ORDERS, draw.choice((5, 9))) for n in range(2)]
-    return _with(replies_scenario(draw), *cast)
 
 
 def _asked_granted(draw: Draw) -> Scenario:
@@ -727,14 +714,20 @@ def _rated_group_functions(draw: Draw) -> Scenario:
 _AGEING: dict[str, Any] = {"priorities": 2, "ageing_seconds": 10}
 
 
+def _much_busier(draw: Draw, scenario: Scenario) -> Scenario:
+    """The same with so many sends that its receivers do not get all at once."""
+    steps = {"sender": draw.choice((8, 16)), "receiver": draw.choice((16, 30))}
+    cast = [replace(each, steps=steps.get(each.part, each.steps)) for each in scenario.cast]
+    return replace(scenario, cast=tuple(cast))
+
+
 def _aged_priorities(draw: Draw) -> Scenario:
     """A queue whose priorities age, with more messages than its receivers get at once."""
     scenario = plain_scenario_of(draw, draw.choice(("plain", "plain", "rewinding", "receivers")))
-    steps = {"sender": draw.choice((8, 16)), "receiver": draw.choice((16, 30))}
-    cast = [replace(each, steps=steps.get(each.part, each.steps)) for each in scenario.cast]
+    scenario = _much_busier(draw, scenario)
     orders = _PRIORITIES | _AGEING | {"visibility_timeout_seconds": 70}
     return _with(
-        replace(scenario, cast=tuple(cast)),
+        scenario,
         orders=orders,
         small_pages=draw.random() < 0.5,
         takes=draw.choice(((1,), (1, 2))),
@@ -756,10 +749,9 @@ def _spread_priorities(draw: Draw) -> Scenario:
     """
     kind = draw.choice((_priority_queues, _aged_priorities))
     scenario = kind(draw)
-    steps = {"sender": draw.choice((8, 16)), "receiver": draw.choice((16, 30))}
-    cast = [replace(each, steps=steps.get(each.part, each.steps)) for each in scenario.cast]
+    scenario = _much_busier(draw, scenario)
     return _with(
-        replace(scenario, cast=tuple(cast)),
+        scenario,
         orders={"partitions": draw.choice((2, 3, 5))},
         pause_ms=draw.choice((200, 700, 1_500)),
         takes=draw.choice(((1,), (1, 2), scenario.takes)),
@@ -839,71 +831,73 @@ def _set_clocks(draw: Draw) -> Scenario:
     return replace(_scheduled_queues(draw), clock_set=clock_set)
 
 
-_SCENARIOS: dict[str, Callable[[Draw], Scenario]] = {
-    "rewound functions": _rewound_functions,
-    "fair functions": _fair_functions,
-    "operated functions": _operated_functions,
-    "delayed functions": _delayed_functions,
-    "half functions": _half_functions,
-    "early fair": _early_fair,
-    "cancelled fair": _cancelled_fair,
-    "cancelled letters": _cancelled_letters,
-    "cancelled receivers": _cancelled_receivers,
-    "cancelled operated": _cancelled_operated,
-    "delayed rewound": _delayed_rewound,
-    "delayed flow": _delayed_flow,
-    "half rewound": _half_rewound,
-    "fair ages": _fair_ages,
-    "purged duplicates": _purged_duplicates,
-    "paused groups": _paused_groups,
-    "paused URLs": _paused_urls,
-    "paused functions": _paused_functions,
-    "redriven queues": _redriven_queues,
-    "redriven groups": _redriven_groups,
-    "redriven functions": _redriven_functions,
-    "redriven URLs": _redriven_urls,
-    "late objects": _late_objects,
-    "overdue halves": _overdue_halves,
-    "untried letters": _untried_letters,
-    "untried groups": _untried_groups,
-    "rewound letters": _rewound_letters,
-    "shared functions": _shared_functions,
-    "redelivered groups": _redelivered_groups,
-    "redelivered rewound": _redelivered_rewound,
-    "redelivered URLs": _redelivered_urls,
-    "granted queues": _granted_queues,
-    "granted topics": _granted_topics,
-    "chosen groups": _chosen_groups,
-    "chosen fair": _chosen_fair,
-    "chosen attributes": _chosen_attributes,
-    "paused queues": _paused_queues,
-    "paused ages": _paused_ages,
-    "priority queues": _priority_queues,
-    "priority letters": _priority_letters,
-    "priority copies": _priority_copies,
-    "notified copies": _notified_copies,
-    "rated queues": _rated_queues,
-    "broken URLs": _broken_urls,
-    "replaced fair": _replaced_fair,
-    "replaced letters": _replaced_letters,
-    "replaced priorities": _replaced_priorities,
-    "replaced cancelled": _replaced_cancelled,
-    "replaced operated": _replaced_operated,
-    "replaced functions": _replaced_functions,
-    "asked fair": _asked_fair,
-    "asked letters": _asked_letters,
-    "asked priorities": _asked_priorities,
-    "asked operated": _asked_operated,
-    "asked cancelled": _asked_cancelled,
-    "asked granted": _asked_granted,
-    "rated groups": _rated_groups,
-    "rated group functions": _rated_group_functions,
-    "aged priorities": _aged_priorities,
-    "aged copies": _aged_copies,
-    "broken functions": _broken_functions,
-    "scheduled queues": _scheduled_queues,
-    "spread priorities": _spread_priorities,
-    "spread copies": _spread_copies,
-    "scheduled topics": _scheduled_topics,
-    "set clocks": _set_clocks,
+PAIRS: dict[str, tuple[tuple[str, ...], Make]] = {
+    "rewound functions": ((REWOUND, TRIGGERS), _rewound_functions),
+    "fair functions": ((FAIR, TRIGGERS), _fair_functions),
+    "operated functions": ((TRIGGERS,), _operated_functions),
+    "delayed functions": ((DELAYED, TRIGGERS), _delayed_functions),
+    "half functions": ((HALF, TRIGGERS), _half_functions),
+    "early fair": ((EARLY, FAIR), _early_fair),
+    "cancelled fair": ((CANCELLED, FAIR), _in_fair(cancelled_scenario)),
+    "cancelled letters": ((CANCELLED,), _beside_letters(cancelled_scenario)),
+    "cancelled receivers": ((CANCELLED,), _cancelled_receivers),
+    "cancelled operated": ((CANCELLED,), _in_operated(cancelled_scenario, purged=0.3)),
+    "delayed rewound": ((DELAYED, REWOUND), _delayed_rewound),
+    "delayed flow": ((DELAYED, FLOW), _delayed_flow),
+    "half rewound": ((HALF, REWOUND), _half_rewound),
+    "fair ages": ((FAIR,), _fair_ages),
+    "purged duplicates": ((), _purged_duplicates),
+    "paused groups": ((PAUSED,), _paused_groups),
+    "paused URLs": ((PAUSED,), _paused_urls),
+    "paused functions": ((PAUSED, TRIGGERS), _paused_functions),
+    "redriven queues": ((REDRIVEN,), _redriven_queues),
+    "redriven groups": ((REDRIVEN,), _redriven_groups),
+    "redriven functions": ((REDRIVEN, TRIGGERS), _redriven_functions),
+    "redriven URLs": ((REDRIVEN,), _redriven_urls),
+    "late objects": ((OBJECTS,), _late_objects),
+    "overdue halves": ((HALF,), _overdue_halves),
+    "untried letters": ((UNTRIED,), _untried_letters),
+    "untried groups": ((UNTRIED,), _untried_groups),
+    "rewound letters": ((), _rewound_letters),
+    "shared functions": ((TRIGGERS,), _shared_functions),
+    "redelivered groups": ((REDELIVERED,), _redelivered_groups),
+    "redelivered rewound": ((REDELIVERED, REWOUND), _redelivered_rewound),
+    "redelivered URLs": ((REDELIVERED,), _redelivered_urls),
+    "granted queues": ((GRANTED,), _granted_queues),
+    "granted topics": ((GRANTED,), _granted_topics),
+    "chosen groups": ((CHOSEN,), _chosen_groups),
+    "chosen fair": ((CHOSEN, FAIR), _chosen_fair),
+    "chosen attributes": ((CHOSEN,), _chosen_attributes),
+    "paused queues": ((PAUSED,), _paused_queues),
+    "paused ages": ((PAUSED,), _paused_ages),
+    "priority queues": ((PRIORITY,), _priority_queues),
+    "priority letters": ((PRIORITY,), _priority_letters),
+    "priority copies": ((PRIORITY,), _priority_copies),
+    "notified copies": ((REDRIVEN,), _notified_copies),
+    "rated queues": ((), _rated_queues),
+    "broken URLs": ((BROKEN,), _broken_urls),
+    "replaced fair": ((REPLACED, FAIR), _in_fair(replaced_scenario)),
+    "replaced letters": ((REPLACED,), _beside_letters(replaced_scenario)),
+    "replaced priorities": ((REPLACED, PRIORITY), _in_priorities(replaced_scenario)),
+    "replaced cancelled": ((REPLACED, CANCELLED), _beside_cancellers(replaced_scenario)),
+    "replaced operated": ((REPLACED,), _in_operated(replaced_scenario, purged=0.4)),
+    "replaced functions": ((REPLACED, TRIGGERS), _replaced_functions),
+    "asked fair": ((REPLIES, FAIR), _in_fair(replies_scenario)),
+    "asked letters": ((REPLIES,), _beside_letters(replies_scenario, retried=0.5, steps=4)),
+    "asked priorities": ((REPLIES, PRIORITY), _in_priorities(replies_scenario)),
+    "asked operated": ((REPLIES,), _in_operated(replies_scenario, purged=0.4)),
+    "asked cancelled": ((REPLIES, CANCELLED), _beside_cancellers(replies_scenario)),
+    "asked granted": ((REPLIES, GRANTED), _asked_granted),
+    "rated groups": ((FAIR,), _rated_groups),
+    "rated group functions": ((FAIR, TRIGGERS), _rated_group_functions),
+    "aged priorities": ((PRIORITY,), _aged_priorities),
+    "aged copies": ((PRIORITY,), _aged_copies),
+    "broken functions": ((BROKEN, TRIGGERS), _broken_functions),
+    "scheduled queues": ((SCHEDULED,), _scheduled_queues),
+    "spread priorities": ((PRIORITY,), _spread_priorities),
+    "spread copies": ((PRIORITY,), _spread_copies),
+    "scheduled topics": ((SCHEDULED,), _scheduled_topics),
+    "set clocks": ((SCHEDULED,), _set_clocks),
 }
+"""Name -> the families of which it has something, and what makes its scenario."""
+FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

@@ -1,8 +1,6 @@
-"""The families of scenarios, the pairs of them, and their seeds."""
+"""The families of scenarios, and the seeds of those that have seeds of their own."""
 
 from __future__ import annotations
-
-from cirrusmq_local.judging.scenario import OBJECTS, UNTRIED
 
 REWOUND = "rewound groups"
 """The family whose groups are rewound, or begin with what was before."""
@@ -52,73 +50,3 @@ FIRST_SEEDS = {
     REPLIES: 7_800_000,
 }
 """Of the families that have seeds of their own, each up to the first one of the next."""
-PAIRS: dict[str, tuple[str, ...]] = {
-    "rewound functions": (REWOUND, TRIGGERS),
-    "fair functions": (FAIR, TRIGGERS),
-    "operated functions": (TRIGGERS,),
-    "delayed functions": (DELAYED, TRIGGERS),
-    "half functions": (HALF, TRIGGERS),
-    "early fair": (EARLY, FAIR),
-    "cancelled fair": (CANCELLED, FAIR),
-    "cancelled letters": (CANCELLED,),
-    "cancelled receivers": (CANCELLED,),
-    "cancelled operated": (CANCELLED,),
-    "delayed rewound": (DELAYED, REWOUND),
-    "delayed flow": (DELAYED, FLOW),
-    "half rewound": (HALF, REWOUND),
-    "fair ages": (FAIR,),
-    "purged duplicates": (),
-    "paused groups": (PAUSED,),
-    "paused URLs": (PAUSED,),
-    "paused functions": (PAUSED, TRIGGERS),
-    "redriven queues": (REDRIVEN,),
-    "redriven groups": (REDRIVEN,),
-    "redriven functions": (REDRIVEN, TRIGGERS),
-    "redriven URLs": (REDRIVEN,),
-    "late objects": (OBJECTS,),
-    "overdue halves": (HALF,),
-    "untried letters": (UNTRIED,),
-    "untried groups": (UNTRIED,),
-    "rewound letters": (),
-    "shared functions": (TRIGGERS,),
-    "redelivered groups": (REDELIVERED,),
-    "redelivered rewound": (REDELIVERED, REWOUND),
-    "redelivered URLs": (REDELIVERED,),
-    "granted queues": (GRANTED,),
-    "granted topics": (GRANTED,),
-    "chosen groups": (CHOSEN,),
-    "chosen fair": (CHOSEN, FAIR),
-    "chosen attributes": (CHOSEN,),
-    "paused queues": (PAUSED,),
-    "paused ages": (PAUSED,),
-    "priority queues": (PRIORITY,),
-    "priority letters": (PRIORITY,),
-    "priority copies": (PRIORITY,),
-    "notified copies": (REDRIVEN,),
-    "rated queues": (),
-    "broken URLs": (BROKEN,),
-    "replaced fair": (REPLACED, FAIR),
-    "replaced letters": (REPLACED,),
-    "replaced priorities": (REPLACED, PRIORITY),
-    "replaced cancelled": (REPLACED, CANCELLED),
-    "replaced operated": (REPLACED,),
-    "replaced functions": (REPLACED, TRIGGERS),
-    "asked fair": (REPLIES, FAIR),
-    "asked letters": (REPLIES,),
-    "asked priorities": (REPLIES, PRIORITY),
-    "asked operated": (REPLIES,),
-    "asked cancelled": (REPLIES, CANCELLED),
-    "asked granted": (REPLIES, GRANTED),
-    "rated groups": (FAIR,),
-    "rated group functions": (FAIR, TRIGGERS),
-    "aged priorities": (PRIORITY,),
-    "aged copies": (PRIORITY,),
-    "broken functions": (BROKEN, TRIGGERS),
-    "scheduled queues": (SCHEDULED,),
-    "spread priorities": (PRIORITY,),
-    "spread copies": (PRIORITY,),
-    "scheduled topics": (SCHEDULED,),
-    "set clocks": (SCHEDULED,),
-}
-"""Name -> the families of which it has something."""
-FIRST_SEEDS_OF_PAIRS = {name: 8_000_000 + 10_000 * number for number, name in enumerate(PAIRS)}

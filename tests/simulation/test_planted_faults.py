@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 from tests.simulation.checks import RAISED
 from tests.simulation.drawing import draw_scenario
+from tests.simulation.pairs import FIRST_SEEDS_OF_PAIRS
 from tests.simulation.plants import every_plant
-from tests.simulation.scenario import FIRST_SEEDS, FIRST_SEEDS_OF_PAIRS
+from tests.simulation.scenario import FIRST_SEEDS
 from tests.simulation.shrinking import broken_rule, shrink, tell
 from tests.simulation.simulation import play
 

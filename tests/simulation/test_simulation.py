@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.simulation.scenario import FIRST_SEEDS, FIRST_SEEDS_OF_PAIRS, PAIRS
+from tests.simulation.pairs import FIRST_SEEDS_OF_PAIRS, PAIRS
+from tests.simulation.scenario import FIRST_SEEDS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 

@@ -9,12 +9,12 @@ environment B, idle for long   25 min before ...... and again at its first use
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ConnectTimeoutError
 from tests.simulation.chaos import Chaos
 from tests.simulation.stage import Stage
-from tests.simulation.wire import Crashed
+from tests.simulation.wire import Faulty
 
 from cirrusmq.runtime.clock import Clock
 from cirrusmq.runtime.secret import (
@@ -25,7 +25,6 @@ from cirrusmq.runtime.secret import (
     turned_over,
     written,
 )
-from cirrusmq_local.judging.clients import CallName
 from cirrusmq_local.judging.history import MAX_SKEW_MS, SECRET
 from cirrusmq_local.testing import START_MS
 from cirrusmq_local.testing.core import GuardedSecret
@@ -41,24 +40,6 @@ may use a generation that it does not know."""
 OLDEST_READING_MS = 25 * 60_000
 _ENDPOINT = "https://secretsmanager"
 _FIRST = written(Generations(key="5e" * SECRET_BYTES))
-
-
-class Reader(Protocol):
-    """The environment that reads the secret."""
-
-    name: str
-
-    def name_call(self) -> CallName:
-        """The name of the next call."""
-        ...
-
-    def note(self, fault: str, operation: str) -> None:
-        """Note the fault of a call."""
-        ...
-
-    def crash(self) -> Crashed:
-        """The environment is gone."""
-        ...
 
 
 class SecretHistory:
@@ -79,7 +60,7 @@ class SecretHistory:
         """When it is turned over."""
         return [moment_ms for moment_ms, _ in self._documents[1:]]
 
-    def known_to(self, reader: Reader, clock: Clock) -> Secret:
+    def known_to(self, reader: Faulty, clock: Clock) -> Secret:
         """The secret of a new environment: it has read it some time ago, or not at all yet."""
         if not self.turned_ms:
             return GuardedSecret(clock, lambda: _FIRST)
@@ -89,7 +70,7 @@ class SecretHistory:
             secret.learn((draw >> 2) % OLDEST_READING_MS)
         return secret
 
-    def read(self, reader: Reader, ago_ms: int) -> str:
+    def read(self, reader: Faulty, ago_ms: int) -> str:
         """The document as it is, which may fail; or as it was long ago."""
         if not ago_ms:
             fate = self._chaos.fate(reader.name_call(), SECRET)
@@ -105,7 +86,7 @@ class SecretHistory:
 class _Known(GuardedSecret):
     """The secret as one environment knows it; a call that uses an outdated one says so."""
 
-    def __init__(self, history: SecretHistory, reader: Reader, past: _Past) -> None:
+    def __init__(self, history: SecretHistory, reader: Faulty, past: _Past) -> None:
         super().__init__(past, self._read_noted)
         self._history, self._reader, self._past = history, reader, past
         self._outdated_ms = 0

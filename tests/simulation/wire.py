@@ -26,19 +26,17 @@ class Crashed(BaseException):
     """The execution environment is gone. Nothing in the product catches it."""
 
 
-class Caller(Protocol):
-    """The environment that makes the calls."""
+class Faulty(Protocol):
+    """An environment whose calls to others may fail."""
+
+    name: str
 
     def name_call(self) -> CallName:
         """The name of the next call."""
         ...
 
-    def on_call(self, operation: str) -> None:
-        """A call of this kind begins."""
-        ...
-
     def check_alive(self) -> None:
-        """Raises Crashed where the caller is gone."""
+        """Raises Crashed where the environment is gone."""
         ...
 
     def note(self, fault: str, operation: str) -> None:
@@ -46,7 +44,15 @@ class Caller(Protocol):
         ...
 
     def crash(self) -> Crashed:
-        """The caller is gone from now on, also for what it does on its way out."""
+        """The environment is gone from now on, also for what it does on its way out."""
+        ...
+
+
+class Caller(Faulty, Protocol):
+    """An environment that calls the store."""
+
+    def on_call(self, operation: str) -> None:
+        """A call of this kind begins."""
         ...
 
 
