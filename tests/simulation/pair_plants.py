@@ -262,12 +262,7 @@ def a_copy_by_a_send_is_no_notification(patch: pytest.MonkeyPatch) -> None:
 @plant("paused groups", found_by=8_150_003)
 def a_pause_does_nothing_for_receives(patch: pytest.MonkeyPatch) -> None:
     """A paused group's members get what comes."""
-    look = receive._PartitionPoller._look
-
-    def unpaused(self: Any, source: Any, *given: Any, **named: Any) -> Any:
-        return look(self, replace(source, paused=False), *given, **named)
-
-    patch.setattr(receive._PartitionPoller, "_look", unpaused)
+    a_paused_queue_is_received_from(patch)
 
 
 @plant("paused functions", found_by=8_170_024)

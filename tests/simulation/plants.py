@@ -195,29 +195,22 @@ def reminders_are_written_after_the_messages(patch: pytest.MonkeyPatch) -> None:
 @plant("dead", found_by=42)
 def a_move_writes_the_arrival_first(patch: pytest.MonkeyPatch) -> None:
     """A move is two writes: the message is in both places between them."""
-    transact = store.Store.transact
-
-    def one_by_one(self: store.Store, both: Any) -> None:
-        if len(both) == 2 and "Put" in both[1] and "Put" not in both[0]:
-            transact(self, both[1:])
-            transact(self, both[:1])
-        else:
-            transact(self, both)
-
-    patch.setattr(store.Store, "transact", one_by_one)
+    _move_in_two_writes(patch, (slice(1, 2), slice(0, 1)))
 
 
 @plant("dead", found_by=488)
 def a_move_deletes_first(patch: pytest.MonkeyPatch) -> None:
     """A move is two writes: the message is nowhere between them."""
+    _move_in_two_writes(patch, (slice(0, 1), slice(1, 2)))
+
+
+def _move_in_two_writes(patch: pytest.MonkeyPatch, order: tuple[slice, slice]) -> None:
     transact = store.Store.transact
 
     def one_by_one(self: store.Store, both: Any) -> None:
-        if len(both) == 2 and "Put" in both[1] and "Put" not in both[0]:
-            transact(self, both[:1])
-            transact(self, both[1:])
-        else:
-            transact(self, both)
+        is_move = len(both) == 2 and "Put" in both[1] and "Put" not in both[0]
+        for part in order if is_move else [slice(None)]:
+            transact(self, both[part])
 
     patch.setattr(store.Store, "transact", one_by_one)
 

@@ -5,22 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.simulation.made_up import delivery, scenario
 
 from cirrusmq_local.judging.check_dead_letters import check_dead_letters
 from cirrusmq_local.judging.history import Call, History, Outcome
-from cirrusmq_local.judging.places import Delivery
-from cirrusmq_local.judging.scenario import DEAD, ORDERS, Scenario
+from cirrusmq_local.judging.scenario import DEAD, ORDERS
 from cirrusmq_local.judging.tracks import Book
 
-SCENARIO = Scenario(
-    family="plain",
-    queues={},
-    cast=(),
-    pause_ms=0,
-    big_bodies=False,
-    attempts=0,
-    deduplication=0,
-)
 DEAD_LETTER = {"source_queue": ORDERS.name, "reason": "max_receives", "receive_count": 2}
 
 
@@ -28,23 +19,7 @@ def received(place: str, at_ms: int, count: int, dead: dict[str, Any] | None) ->
     ended_ms = at_ms + 10
     call = Call("actor", "receive", place, {"timeout": 1}, at_ms, at_ms, ended_ms, ended_ms)
     call.outcome = "answered"
-    call.answer = [
-        Delivery(
-            call=call,
-            id="Msg-1",
-            label="m",
-            group=None,
-            receipt=f"r{at_ms}",
-            count=count,
-            sent_ms=1_000,
-            expires_ms=346_000_000,
-            visible_ms=at_ms + 1_000,
-            dead=dead,
-            priority=1,
-            color=None,
-            sender="acme",
-        )
-    ]
+    call.answer = [delivery(call, at_ms + 1_000, count=count, dead=dead)]
     return call
 
 
@@ -70,5 +45,5 @@ def test_a_receive_that_was_not_answered_explains_one_that_counts(
         between,
         received(DEAD.name, 9_000, 1, DEAD_LETTER),
     ]
-    found = [str(each) for each in check_dead_letters(SCENARIO, Book(history))]
+    found = [str(each) for each in check_dead_letters(scenario(), Book(history))]
     assert found == (["a dead letter that nobody ever got"] if broken else [])

@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 from tests.simulation.chaos import Chaos, Profile
 from tests.simulation.deployment import Deployment
+from tests.simulation.made_up import delivery, scenario
 
 from cirrusmq_local.judging.check_heads import check_heads
 from cirrusmq_local.judging.history import Call, History
-from cirrusmq_local.judging.places import Delivery
-from cirrusmq_local.judging.scenario import ORDERS, Scenario
+from cirrusmq_local.judging.scenario import ORDERS
 from cirrusmq_local.judging.tracks import Book
 
 SENT_MS, BEGUN_MS, FAILED_MS = 1_000, 5_000, 8_000
 """A message is sent; a receive asks for its body, and fails."""
-LIFE_MS = 345_600_000
 
 
 class Story:
@@ -42,36 +41,12 @@ class Story:
     def broken(self) -> list[str]:
         """The promises that are broken, where the message is received a minute later."""
         call = self.receive((70_000, 70_010))
-        call.answer = [
-            Delivery(
-                call=call,
-                id="Msg-1",
-                label="m",
-                group=None,
-                receipt="r",
-                count=1,
-                sent_ms=SENT_MS,
-                expires_ms=SENT_MS + LIFE_MS,
-                visible_ms=71_000,
-                dead=None,
-                priority=1,
-                color=None,
-                sender="acme",
-            )
-        ]
+        call.answer = [delivery(call, 71_000)]
         deployment = Deployment(Chaos(0, Profile({}, (0, 2))))
         deployment.max_skew_ms = 0
-        scenario = Scenario(
-            family="plain",
-            queues={ORDERS.name: {"delay_seconds": 0}},
-            cast=(),
-            pause_ms=0,
-            big_bodies=False,
-            attempts=0,
-            deduplication=0,
-        )
+        judged_by = scenario(orders={"delay_seconds": 0})
         try:
-            found = list(check_heads(scenario, deployment, Book(self.history)))
+            found = list(check_heads(judged_by, deployment, Book(self.history)))
         finally:
             deployment.stage.close()
         return [violation.promise for violation in found]
@@ -80,15 +55,9 @@ class Story:
 @pytest.fixture
 def story() -> Story:
     made = Story()
-    given: dict[str, Any] = {
-        "labels": ["m"],
-        "name": "s",
-        "groups": [None],
-        "keys": [None],
-        "delays": [None],
-    }
-    given |= {"colors": [None], "priorities": [1]}
-    call = made.call("send", (SENT_MS, SENT_MS + 10), {**given, "attempt": None})
+    given: dict[str, Any] = {key: [None] for key in ("groups", "keys", "delays", "colors")}
+    given |= {"labels": ["m"], "name": "s", "priorities": [1], "attempt": None}
+    call = made.call("send", (SENT_MS, SENT_MS + 10), given)
     call.outcome, call.answer = "answered", [["Msg-1", SENT_MS]]
     return made
 

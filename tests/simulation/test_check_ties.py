@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.simulation.made_up import delivery
 
 from cirrusmq_local.judging.check_leases import check_leases
 from cirrusmq_local.judging.check_repeats import check_repeats
 from cirrusmq_local.judging.history import Call, History
-from cirrusmq_local.judging.places import Delivery
 from cirrusmq_local.judging.rewinders import REWIND
 from cirrusmq_local.judging.tracks import Book
 
@@ -31,26 +31,11 @@ class _Made:
 
     def receive(self, at_ms: int, receipts: tuple[tuple[str, int], ...], **given: Any) -> Call:
         call = self.call("receive", at_ms, {"timeout": 30, **given}, [])
-        call.answer = [_delivery(call, receipt, count, at_ms) for receipt, count in receipts]
+        call.answer = [
+            delivery(call, at_ms + 30_000, receipt=receipt, count=count)
+            for receipt, count in receipts
+        ]
         return call
-
-
-def _delivery(call: Call, receipt: str, count: int, at_ms: int) -> Delivery:
-    return Delivery(
-        call=call,
-        id="Msg-1",
-        label="m",
-        group=None,
-        receipt=receipt,
-        count=count,
-        sent_ms=1_000,
-        expires_ms=346_000_000,
-        visible_ms=at_ms + 30_000,
-        dead=None,
-        priority=1,
-        color=None,
-        sender="acme",
-    )
 
 
 @pytest.mark.parametrize(("acts_with", "broken"), [(0, True), (1, False)])

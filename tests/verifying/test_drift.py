@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from tests.simulation.made_up import delivery, scenario
 
 from cirrusmq_local.judging.check_lives import check_lives
 from cirrusmq_local.judging.deployment import Left
 from cirrusmq_local.judging.history import History
 from cirrusmq_local.judging.places import Delivery
-from cirrusmq_local.judging.scenario import DEAD, ORDERS, Scenario
+from cirrusmq_local.judging.scenario import DEAD, ORDERS
 from cirrusmq_local.judging.tracks import Book
 from cirrusmq_local.verifying.remote import MAX_DRIFT_MS, SharedHistory
 
-SCENARIO = Scenario(
-    family="plain",
-    queues={ORDERS.name: {"message_retention_seconds": 345_600}},
-    cast=(),
-    pause_ms=0,
-    big_bodies=False,
-    attempts=0,
-    deduplication=0,
-)
 GIVEN_UP_MS = 11_000
 
 
@@ -52,27 +44,15 @@ def test_a_dead_letter_may_be_older_than_the_call_that_gave_it_up(
     note = {"reason": "consumer", "receive_count": 1, "source_queue": "orders", "dead_at": dead_at}
     receive(history, DEAD.name, 12_000, note)
 
-    found = [str(each) for each in check_lives(SCENARIO, Book(history), Nothing())]
+    judged_by = scenario(orders={"message_retention_seconds": 345_600})
+    found = [str(each) for each in check_lives(judged_by, Book(history), Nothing())]
 
     assert found == (["moved to the dead-letter queue while it was held"] if broken else [])
 
 
 def receive(history: History, place: str, at_ms: int, dead: dict[str, object] | None) -> Delivery:
     call = history.begin("receiver", "receive", place, {"timeout": 5}, at_ms)
-    delivery = Delivery(
-        call=call,
-        id="Msg-1",
-        label="m",
-        group=None,
-        receipt=f"r{at_ms}",
-        count=1,
-        sent_ms=9_000 if dead is None else int(str(dead["dead_at"])),
-        expires_ms=346_000_000,
-        visible_ms=at_ms + 5_000,
-        dead=dead,
-        priority=1,
-        color=None,
-        sender="acme",
-    )
-    history.end(call, "answered", [delivery], at_ms + 10)
-    return delivery
+    sent_ms = 9_000 if dead is None else int(str(dead["dead_at"]))
+    got = delivery(call, at_ms + 5_000, sent_ms=sent_ms, expires_ms=346_000_000, dead=dead)
+    history.end(call, "answered", [got], at_ms + 10)
+    return got
