@@ -113,13 +113,6 @@ def test_a_full_page_does_not_know_that_it_is_the_last(database: Any) -> None:
     assert "LastEvaluatedKey" not in rest
 
 
-def test_a_page_may_start_at_an_item_that_is_gone(database: Any) -> None:
-    fill(database, "a", "c")
-    start = {"pk": {"S": "p"}, "sk": {"S": "b"}}
-    assert database.sort_keys(ExclusiveStartKey=start) == ["c"]
-    assert database.sort_keys(ExclusiveStartKey=start, ScanIndexForward=False) == ["a"]
-
-
 def test_a_page_ends_at_a_megabyte(database: Any) -> None:
     for number in range(5):
         database.put({"pk": "p", "sk": str(number), "v": "x" * 300_000})
@@ -130,22 +123,6 @@ def test_a_page_ends_at_a_megabyte(database: Any) -> None:
     assert page["ConsumedCapacity"]["CapacityUnits"] == 110
     rest = database.query(ExclusiveStartKey=page["LastEvaluatedKey"])
     assert rest["Count"] == 2
-
-
-def test_a_filter_comes_after_the_limit(database: Any) -> None:
-    fill(database, "a", "bb", "c", "dd")
-    page = database.query(
-        FilterExpression="n = :two", values={"two": 2}, Limit=3, ProjectionExpression="sk"
-    )
-    assert page["Items"] == [{"sk": {"S": "bb"}}]
-    assert (page["Count"], page["ScannedCount"]) == (1, 3)
-    assert page["LastEvaluatedKey"]["sk"] == {"S": "c"}
-
-
-def test_a_count_has_no_items(database: Any) -> None:
-    fill(database, "a", "b")
-    page = database.query(Select="COUNT")
-    assert page == {"Count": 2, "ScannedCount": 2}
 
 
 @pytest.mark.parametrize(

@@ -197,29 +197,6 @@ def test_what_the_engine_cannot_do_it_refuses_by_name(
     assert named in caught.value.message
 
 
-def test_a_failed_condition_shows_the_item_only_when_asked(database: Any) -> None:
-    database.put({"pk": "p", "sk": "1", "n": 1})
-    for wanted, shown in (("NONE", None), ("ALL_OLD", {**KEY, "n": {"N": "1"}})):
-        with pytest.raises(EngineError) as caught:
-            database.put(
-                {"pk": "p", "sk": "1"},
-                ConditionExpression="attribute_not_exists(pk)",
-                ReturnValuesOnConditionCheckFailure=wanted,
-            )
-        assert caught.value.code == "ConditionalCheckFailedException"
-        assert caught.value.message == "The conditional request failed"
-        assert caught.value.extra.get("Item") == shown
-
-
-def test_a_put_and_a_delete_return_the_old_item_when_asked(database: Any) -> None:
-    assert "Attributes" not in database.put({"pk": "p", "sk": "1", "n": 1}, ReturnValues="ALL_OLD")
-    replaced = database.put({"pk": "p", "sk": "1", "n": 2}, ReturnValues="ALL_OLD")
-    assert replaced["Attributes"]["n"] == {"N": "1"}
-    deleted = database.delete(ReturnValues="ALL_OLD")
-    assert deleted["Attributes"]["n"] == {"N": "2"}
-    assert "Attributes" not in database.delete(ReturnValues="ALL_OLD")
-
-
 def test_a_read_shows_only_the_paths_that_it_names(database: Any) -> None:
     database.put({"pk": "p", "sk": "1", "a": {"b": 1, "c": 2}, "l": [1, 2, 3], "d": 4})
     found = database.get(ProjectionExpression="a.c, l[2], l[0], lost, pk")

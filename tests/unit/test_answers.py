@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 from tests.unit.parcels import NOW_MS
+from tests.unit.queues import queue
+from tests.unit.topics import subscription, topic
 
 from cirrusmq.model.message import Message
-from cirrusmq.model.queue import DeadLetter, Queue, QueueAttributes
+from cirrusmq.model.queue import DeadLetter, QueueAttributes
 from cirrusmq.model.sender import Onlooker
-from cirrusmq.model.topic import Subscription, Topic
-from cirrusmq.model.topic import TopicAttributes as Attributes
 from cirrusmq_lambda.answers import queues
 from cirrusmq_lambda.answers.content import Content
 from cirrusmq_lambda.answers.subscriptions import SubscriptionAttributes
@@ -19,15 +20,8 @@ SEEN_BY = Onlooker("alice", "alice")
 
 
 def test_a_queue_is_shown_with_its_times() -> None:
-    queue = Queue(
-        account="alice",
-        name="orders",
-        id="0123456789ab",
-        attributes=QueueAttributes(dead_letter=DeadLetter("dead", 3)),
-        created_ms=NOW_MS - 5_000,
-        modified_ms=NOW_MS - 5_000,
-    )
-    shown = msgspec.to_builtins(queues.QueueAttributes.of(queue))
+    held = queue(attributes=QueueAttributes(dead_letter=DeadLetter("dead", 3)))
+    shown = msgspec.to_builtins(queues.QueueAttributes.of(held))
     assert shown["name"] == "orders"
     assert shown["id"] == "0123456789ab"
     assert shown["created_at"] == shown["modified_at"] == "2026-11-18T11:06:35.000Z"
@@ -36,15 +30,8 @@ def test_a_queue_is_shown_with_its_times() -> None:
 
 
 def test_a_topic_is_shown_with_its_times() -> None:
-    topic = Topic(
-        account="alice",
-        name="news",
-        id="0123456789ab",
-        attributes=Attributes(description="x"),
-        created_ms=NOW_MS,
-        modified_ms=NOW_MS + 1,
-    )
-    assert msgspec.to_builtins(TopicAttributes.of(topic)) == {
+    changed = replace(topic(description="x"), modified_ms=NOW_MS + 1)
+    assert msgspec.to_builtins(TopicAttributes.of(changed)) == {
         "name": "news",
         "id": "0123456789ab",
         "filter": "tags",
@@ -60,19 +47,8 @@ def test_a_topic_is_shown_with_its_times() -> None:
 
 
 def test_a_pull_subscription_is_shown_with_its_mode_and_without_an_endpoint() -> None:
-    subscription = Subscription(
-        account="alice",
-        topic="news",
-        topic_id="0123456789ab",
-        name="readers",
-        id="ba9876543210",
-        created_ms=NOW_MS,
-        modified_ms=NOW_MS + 1,
-        protocol="pull",
-        partitions=8,
-        ordered=True,
-    )
-    assert msgspec.to_builtins(SubscriptionAttributes.of(subscription)) == {
+    group = subscription("pull", ordered=True)
+    assert msgspec.to_builtins(SubscriptionAttributes.of(group)) == {
         "name": "readers",
         "topic": "news",
         "id": "ba9876543210",

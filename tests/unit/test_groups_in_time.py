@@ -5,21 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from tests.unit.parcels import parcel as make_parcel
+from tests.unit.topics import subscription
 
 from cirrusmq.model.topic import Epoch, Replay, Subscription
 from cirrusmq.subscriptions.sources import subscription_source
 
-GROUP = Subscription(
-    account="alice",
-    topic="news",
-    topic_id="t",
-    name="group",
-    id="first",
-    created_ms=0,
-    modified_ms=0,
-    protocol="pull",
-    partitions=1,
-)
+GROUP = subscription(id="first", created_ms=0, modified_ms=0, partitions=1)
 
 
 def rewound(group: Subscription, *times: int, oldest_ms: int = 0) -> Subscription:

@@ -6,11 +6,11 @@ import zlib
 
 import pytest
 from msgspec.structs import replace
+from tests.unit.topics import topic
 
 from cirrusmq.base import limits
 from cirrusmq.model.envelope import Envelope
 from cirrusmq.model.message import Message, pack
-from cirrusmq.model.topic import Topic, TopicAttributes
 from cirrusmq.publishing.half_messages.half import (
     Half,
     Terms,
@@ -83,15 +83,8 @@ def test_the_first_check_is_a_wait_after_the_publish() -> None:
 
 @pytest.mark.parametrize("partitions", [1, 8, 255])
 def test_a_half_message_is_in_one_of_its_topics_partitions(partitions: int) -> None:
-    topic = Topic(
-        account="alice",
-        name="news",
-        id="abc123abc123",
-        attributes=TopicAttributes(partitions=partitions),
-        created_ms=0,
-        modified_ms=0,
-    )
-    assert half_partition(topic, ID) == zlib.crc32(ID.encode()) % partitions
+    published_to = topic(partitions=partitions)
+    assert half_partition(published_to, ID) == zlib.crc32(ID.encode()) % partitions
 
 
 def test_no_check_prolongs_a_life() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.unit import queues, topics
 from tests.unit.parcels import NOW_MS
 
 from cirrusmq.model.message import Message
@@ -17,29 +18,11 @@ DAY_MS = 86_400_000
 
 
 def subscription(subscription_id: str, **given: Any) -> Subscription:
-    fields: dict[str, Any] = {
-        "account": "alice",
-        "topic": "news",
-        "topic_id": "0123456789ab",
-        "name": subscription_id,
-        "id": subscription_id,
-        "created_ms": NOW_MS,
-        "modified_ms": NOW_MS,
-        "protocol": "pull",
-        "partitions": 8,
-    }
-    return Subscription(**{**fields, **given})
+    return topics.subscription(name=subscription_id, id=subscription_id, **given)
 
 
 def queue(**attributes: Any) -> Queue:
-    return Queue(
-        account="alice",
-        name="orders",
-        id="queue",
-        attributes=QueueAttributes(**attributes),
-        created_ms=NOW_MS,
-        modified_ms=NOW_MS,
-    )
+    return queues.queue(id="queue", attributes=QueueAttributes(**attributes))
 
 
 def draft(*subscriptions: Subscription) -> Draft:

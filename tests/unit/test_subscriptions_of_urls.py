@@ -22,6 +22,7 @@ SECURE, PLAIN = "https://example.com/", "http://example.com/"
     ("given", "detail"),
     [
         ({"rate": 5}, "rate: is allowed only with protocol http"),
+        ({"max_in_flight": 16}, "max_in_flight: is allowed only with protocol http"),
         ({"keep_answers": True}, "keep_answers: is allowed only with protocol http"),
         (
             {"breaker": BreakerInput()},
