@@ -119,6 +119,16 @@ class Database:
     def a_put(self, item: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         return {"Put": {"TableName": self.table, "Item": wire_item(item), **_placeholders(more)}}
 
+    def an_update(self, sk: str, expression: str, **more: Any) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.table,
+                "Key": wire_item({"pk": "p", "sk": sk}),
+                "UpdateExpression": expression,
+                **_placeholders(more),
+            }
+        }
+
     def a_check(self, sk: str, condition: str, **more: Any) -> dict[str, Any]:
         return {
             "ConditionCheck": {

@@ -25,14 +25,7 @@ def test_a_transaction_does_all_of_its_writes(stored: Any) -> None:
     stored.put(item("4"))
     stored.transact(
         stored.a_put(item("1", n=1), ConditionExpression="attribute_not_exists(pk)"),
-        {
-            "Update": {
-                "TableName": "Messages",
-                "Key": {"pk": {"S": "p"}, "sk": {"S": "2"}},
-                "UpdateExpression": "ADD n :one",
-                "ExpressionAttributeValues": {":one": {"N": "1"}},
-            }
-        },
+        stored.an_update("2", "ADD n :one", values={"one": 1}),
         {"Delete": {"TableName": "Messages", "Key": {"pk": {"S": "p"}, "sk": {"S": "3"}}}},
         stored.a_check("4", "attribute_exists(pk)"),
         {"Put": {"TableName": "Directory", "Item": {"pk": {"S": "p"}, "sk": {"S": "1"}}}},
@@ -68,29 +61,19 @@ def test_one_failed_condition_cancels_the_whole_transaction(stored: Any) -> None
 
 
 def test_an_update_that_cannot_be_done_cancels_the_transaction(database: Any) -> None:
-    update = {
-        "TableName": "Messages",
-        "Key": {"pk": {"S": "p"}, "sk": {"S": "2"}},
-        "UpdateExpression": "SET n = n + :one",
-        "ExpressionAttributeValues": {":one": {"N": "1"}},
-    }
+    update = database.an_update("2", "SET n = n + :one", values={"one": 1})
     with pytest.raises(EngineError) as caught:
-        database.transact(database.a_put(item("1")), {"Update": update})
+        database.transact(database.a_put(item("1")), update)
     assert reasons(caught) == ["None", "ValidationError"]
     assert database.sort_keys() == []
 
 
 def test_a_repeated_token_changes_nothing_for_ten_minutes(stored: Any, clock: Any) -> None:
     stored.put(item("1", n=0))
-    update = {
-        "TableName": "Messages",
-        "Key": {"pk": {"S": "p"}, "sk": {"S": "1"}},
-        "UpdateExpression": "ADD n :one",
-        "ExpressionAttributeValues": {":one": {"N": "1"}},
-    }
+    update = stored.an_update("1", "ADD n :one", values={"one": 1})
     for advance, expected in ((0, 1), (TEN_MINUTES - 1, 1), (2, 2)):
         clock.advance(seconds=advance)
-        stored.transact({"Update": update}, ClientRequestToken="token")
+        stored.transact(update, ClientRequestToken="token")
         assert stored.get() == item("1", n=expected)
 
 

@@ -75,12 +75,3 @@ def test_the_sweep_has_time_to_rescue_what_a_subscription_dead_letters(
     place: dict[str, Any], later_ms: int
 ) -> None:
     assert source(**place).removable_ms(parcel()) == NOW_MS + 60_000 + later_ms
-
-
-def test_looking_begins_with_the_oldest_message_that_may_live() -> None:
-    lasting = source(longest_retention_seconds=60)
-    assert lasting.query_from_ms(NOW_MS, 1.0) == NOW_MS - 60_000 - 130_000
-    assert lasting.query_from_ms(NOW_MS, 0.1) == NOW_MS - 60_000 - 13_000
-    purged = source(longest_retention_seconds=60, purged_ms=NOW_MS - 5_000)
-    assert purged.query_from_ms(NOW_MS, 1.0) == NOW_MS - 5_000 - 130_000
-    assert lasting.query_from_ms(1_000, 1.0) == 0
