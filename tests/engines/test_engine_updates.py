@@ -22,15 +22,27 @@ ITEM: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("expression", "values", "changed"),
     [
+        ("SET n = :v", {"v": 6}, {"n": 6}),
         ("SET n = n + :v", {"v": 0.5}, {"n": 5.5}),
+        ("SET n = :v - n", {"v": 1}, {"n": -4}),
         ("SET fresh = n", {}, {"fresh": 5}),
         ("SET n = if_not_exists(n, :v)", {"v": 9}, {}),
+        ("SET fresh = if_not_exists(fresh, :v) + :v", {"v": 9}, {"fresh": 18}),
         ("SET fresh = if_not_exists(fresh, if_not_exists(lost, n))", {}, {"fresh": 5}),
+        ("SET places = list_append(places, :v)", {"v": [1]}, {"places": [10, 20, 30, 40, 1]}),
+        ("SET places = list_append(:v, places)", {"v": [1]}, {"places": [1, 10, 20, 30, 40]}),
+        (
+            "SET fresh = list_append(if_not_exists(fresh, :none), :v)",
+            {"v": [1], "none": []},
+            {"fresh": [1]},
+        ),
+        ("SET places[1] = :v", {"v": "x"}, {"places": [10, "x", 30, 40]}),
         (
             "SET places[9] = :b, places[7] = :a",
             {"a": 7, "b": 9},
             {"places": [10, 20, 30, 40, 7, 9]},
         ),
+        ("REMOVE places[0], places[2], places[9]", {}, {"places": [20, 40]}),
         (
             "SET places[3] = :v REMOVE places[0]",
             {"v": 0},
@@ -46,6 +58,13 @@ ITEM: dict[str, Any] = {
             {"v": 1},
             {"nest": {"deep": {"n": 2}, "more": 1, "places": [[1, 2], [3, 4]]}},
         ),
+        ("REMOVE word, lost", {}, {"word": None}),
+        ("ADD n :v", {"v": -5}, {"n": 0}),
+        ("ADD fresh :v", {"v": 3}, {"fresh": 3}),
+        ("ADD tags :v", {"v": {"b", "c"}}, {"tags": {"a", "b", "c"}}),
+        ("DELETE tags :v", {"v": {"b", "z"}}, {"tags": {"a"}}),
+        ("DELETE tags :v", {"v": {"a", "b"}}, {"tags": None}),
+        ("DELETE lost :v", {"v": {"a"}}, {}),
         ("set n = :v remove word add m :v", {"v": 1}, {"n": 1, "word": None, "m": 1}),
         ("SET n = places[0], places[0] = n", {}, {"n": 10, "places": [5, 20, 30, 40]}),
     ],
@@ -106,6 +125,11 @@ def test_an_update_that_cannot_be_done_changes_nothing(
     assert database.get() == ITEM
 
 
+def test_an_update_of_nothing_makes_an_item(database: Any) -> None:
+    database.update("ADD n :one", values={"one": 1})
+    assert database.get() == {**KEY, "n": 1}
+
+
 def test_an_update_without_an_expression_makes_an_item_of_its_key(database: Any) -> None:
     database.execute("UpdateItem", Key={"pk": {"S": "p"}, "sk": {"S": "1"}})
     assert database.get() == KEY
@@ -114,6 +138,9 @@ def test_an_update_without_an_expression_makes_an_item_of_its_key(database: Any)
 @pytest.mark.parametrize(
     ("wanted", "returned"),
     [
+        ("NONE", {}),
+        ("ALL_OLD", {**KEY, "n": 1, "nest": {"a": 1, "b": 2}, "word": "x"}),
+        ("ALL_NEW", {**KEY, "n": 2, "nest": {"a": 1, "b": 3}}),
         ("UPDATED_OLD", {"n": 1, "nest": {"b": 2}, "word": "x"}),
         ("UPDATED_NEW", {"n": 2, "nest": {"b": 3}}),
     ],
