@@ -101,6 +101,14 @@ def test_a_condition_fails(database: Any, condition: str, value: Any) -> None:
     assert not holds(database, condition, values={"v": value})
 
 
+def test_existence_is_of_paths_at_any_depth(database: Any) -> None:
+    assert holds(
+        database, "attribute_exists(map_.within_.deep) AND attribute_exists(list_[2].three)"
+    )
+    assert holds(database, "attribute_not_exists(map_.gone) AND attribute_not_exists(list_[3])")
+    assert not holds(database, "attribute_not_exists(nothing)")
+
+
 def test_names_may_stand_for_any_attribute_even_with_dots(database: Any) -> None:
     database.put({"pk": "p", "sk": "1", "a.b": 1, "size": 2})
     database.put(
