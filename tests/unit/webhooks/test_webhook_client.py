@@ -26,7 +26,7 @@ from cirrusmq import __version__
 from cirrusmq.model.answer_sample import AnswerSample
 from cirrusmq.webhooks import connections, resolution
 from cirrusmq.webhooks.addresses import AddressPolicy
-from cirrusmq.webhooks.client import TIMEOUT_SECONDS, Poster
+from cirrusmq.webhooks.client import TIMEOUT_SECONDS, Poster, PostOutcome
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 
