@@ -7,14 +7,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.spark.job_runs import RATE_CARD, summaries_in
+from tests.spark.job_runs import DAY_MS, RATE_CARD, summaries_in
 from tests.spark.transforms.frames import ms
 
 from export_writer import ExportWriter
 
-HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 MILLION = 1_000_000
 Item = dict[str, Any]
+TIERS = (
+    "    free_each_month:\n      sent: 8000000\n    tiers:\n      sent:\n"
+    "        - above: 12000000\n          price: 0.20\n"
+)
+"""The end of a card with an allowance and a tier."""
 
 
 def use(

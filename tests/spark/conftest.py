@@ -12,10 +12,12 @@ REPOSITORY = Path(__file__).parents[2]
 # The jobs are programs, not an installed package: they find their modules beside themselves.
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "spark_emr")]
 
-from tests.spark.job_runs import Jobs  # noqa: E402
+from tests.spark.job_runs import AT_MS, Jobs  # noqa: E402
 
 from cirrusmq_reports.session import make_session  # noqa: E402
 from local_run import LOCAL_CONFIGURATION, QUIET, prepare_java  # noqa: E402
+from synthetic_messages import Messages  # noqa: E402
+from synthetic_usage import Usage  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -90,3 +92,15 @@ def jobs_without_spark() -> Jobs:
         raise AssertionError("Spark was started")
 
     return Jobs(start)
+
+
+@pytest.fixture
+def usage_export(tmp_path: Path) -> Path:
+    """60 records of Usage in two data files."""
+    return Usage(seed=1, records=60, at_ms=AT_MS, items_in_a_file=30).export(tmp_path)
+
+
+@pytest.fixture
+def messages_export(tmp_path: Path) -> Path:
+    """60 items of Messages in two data files."""
+    return Messages(seed=1, items=60, at_ms=AT_MS, items_in_a_file=30).export(tmp_path)

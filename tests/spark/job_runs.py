@@ -20,6 +20,8 @@ from cirrusmq_reports import backlog_command, billing_command
 
 REPOSITORY = Path(__file__).parents[2]
 RATE_CARD = REPOSITORY / "infra/rate_card.yaml"
+AT_MS = 1_795_161_600_000  # 2026-11-20T08:00:00Z
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,13 @@ class Ended:
         """The one line that it said."""
         assert self.errors.count("\n") == 1, self.errors
         return self.errors.strip()
+
+
+def assert_refused(ended: Ended, *words: str) -> None:
+    """A refusal has the exit code 2, and these words in one line."""
+    assert ended.code == 2
+    for word in words:
+        assert word in ended.message
 
 
 class Jobs:
@@ -76,6 +85,11 @@ class Jobs:
         with redirect_stderr(io.StringIO()) as errors:
             code = job(arguments, self.session)
         return Ended(code, errors.getvalue())
+
+
+def data_files(export: Path) -> list[Path]:
+    """The data files of a full export."""
+    return sorted((export / "data").iterdir())
 
 
 def fingerprints(folder: Path) -> dict[str, str]:

@@ -8,7 +8,17 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tests.spark.bills import MILLION, card_with, documents, invoices, totals, use, whole, window
+from tests.spark.bills import (
+    MILLION,
+    TIERS,
+    card_with,
+    documents,
+    invoices,
+    totals,
+    use,
+    whole,
+    window,
+)
 from tests.spark.job_runs import Jobs, fingerprints
 from typer.testing import CliRunner
 
@@ -18,10 +28,6 @@ from cirrusmq_local.commands.cli import make_app
 
 BEGIN = use("begin", "2026-10-02 05:00", 0)
 OCTOBER = [BEGIN, use("o", "2026-10-20 05:00", 10 * MILLION)]
-TIERS = (
-    "    free_each_month:\n      sent: 8000000\n    tiers:\n      sent:\n"
-    "        - above: 12000000\n          price: 0.20\n"
-)
 
 
 def given(folder: Path, *values: str) -> int:
@@ -131,18 +137,7 @@ def test_a_proposal_is_published_by_hand(
 
 
 def test_the_commands_write_where_the_next_bills_look(tmp_path: Path) -> None:
-    values = [
-        "--account",
-        "acme",
-        "--month",
-        "2026-10",
-        "--kind",
-        "credit",
-        "--amount",
-        "-1.50",
-        "--reason",
-        "x",
-    ]
+    values = ["--account=acme", "--month=2026-10", "--kind=credit", "--amount=-1.50", "--reason=x"]
     place = ["--data", str(tmp_path)]
 
     assert CliRunner().invoke(make_app(), ["report", "adjust", *values, *place]).exit_code == 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from tests.spark.job_runs import REPOSITORY, Jobs, rows_in, summaries_in
+from tests.spark.job_runs import AT_MS, DAY_MS, REPOSITORY, Jobs, rows_in, summaries_in
 
 from cirrusmq_local.cloud.cloudformation import read
 from cirrusmq_reports.backlog_groups import messages_of
@@ -20,8 +20,6 @@ from reports import tables
 from synthetic_messages import Messages, directory_export
 from synthetic_usage import Usage
 
-AT_MS = 1_795_161_600_000  # 2026-11-20T08:00:00Z
-HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 TABLES = REPOSITORY / "spark_emr/tables.sql"
 README = REPOSITORY / "spark_emr/README.md"
 TYPES = {"STRING": "VARCHAR", "INT": "INTEGER", "BINARY": "BLOB"}

@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 from tests.spark.bills import (
-    DAY_MS,
-    HOUR_MS,
     Item,
     card_with,
     documents,
@@ -25,7 +23,7 @@ from tests.spark.bills import (
     whole,
     window,
 )
-from tests.spark.job_runs import Jobs, rows_in
+from tests.spark.job_runs import DAY_MS, HOUR_MS, Jobs, rows_in
 from tests.spark.transforms.frames import ms
 
 from cirrusmq_reports import folding

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 import pytest
-from tests.spark.bills import DAY_MS
+from tests.spark.job_runs import DAY_MS
 from tests.spark.transforms.frames import ms
 
 from cirrusmq_reports.billing_plan import LIFE_MS, due_months, plan_bill

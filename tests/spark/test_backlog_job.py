@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from tests.spark.job_runs import (
+    AT_MS,
+    HOUR_MS,
     Ended,
     Jobs,
     input_bytes,
@@ -22,10 +24,9 @@ from tests.spark.recount import Backlog, in_ranges, items_of, recount_backlog
 from cirrusmq_reports.figures import DEAD_REASONS
 from export_writer import ExportWriter
 from synthetic_messages import Messages, Resource, directory_export, labels_of
-from synthetic_usage import change, removal
+from synthetic_usage import change
 
-AT_MS = 1_795_161_600_000  # 2026-11-20T08:00:00Z
-HOUR_MS = 3_600_000
+COUNTS = ("active", "inactive", "delayed", "rewindable", "dead", "expired", "bytes")
 
 
 def make_messages(items: int = 3_000) -> Messages:
@@ -59,7 +60,7 @@ def assert_equals_recount(
     for place, resource in expected.items():
         figures, backlog = reported[place], recount[resource.id]
         assert figures["kind"] == resource.kind
-        for name in ("active", "inactive", "delayed", "rewindable", "dead", "expired", "bytes"):
+        for name in COUNTS:
             assert figures[name] == backlog.counts[name], (place, name)
         for name, values in (("receive_counts", "receives"), ("sizes", "sizes")):
             assert figures[name] == in_ranges(getattr(backlog, values), figures[name])
@@ -103,7 +104,7 @@ def test_every_figure_equals_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None
     recount = recount_backlog(items_of(export), AT_MS, windows(resources))
     assert_equals_recount(tmp_path / "out", recount, [*resources, idle])
     assert_labels_equal_recount(tmp_path / "out", recount, resources)
-    totals = {name: sum(b.counts[name] for b in recount.values()) for name in recount_names()}
+    totals = {name: sum(b.counts[name] for b in recount.values()) for name in COUNTS}
     assert all(totals.values()), "the export lacks something to count"
     assert any(figures["retrying"] for figures in resources_in(tmp_path / "out").values())
 
@@ -127,7 +128,7 @@ def assert_labels_equal_recount(
         for row in group["labels"]:
             of_label = expected[account, row["label"], row["value"]]
             assert row["resources"] == len(of_label)
-            for name in recount_names():
+            for name in COUNTS:
                 assert row[name] == sum(each.counts[name] for each in of_label)
             assert_ages(row, sorted(age for each in of_label for age in each.ages))
             assert sum(row["dead_by_reason"].values()) == row["dead"]
@@ -146,49 +147,6 @@ def windows(resources: Iterable[Resource]) -> dict[str, int]:
         for resource in resources
         if resource.kind != "subscription"
     }
-
-
-def recount_names() -> tuple[str, ...]:
-    return ("active", "inactive", "delayed", "rewindable", "dead", "expired", "bytes")
-
-
-@pytest.mark.long
-def test_windows_bring_an_older_export_up_to_date(tmp_path: Path, jobs: Jobs) -> None:
-    messages = make_messages()
-    before = list(messages.items_of(0, 400))
-    kept, changed, removed = before[:200], before[200:300], before[300:]
-    added = list(messages.items_of(1, 100))
-    later = [item.replace('"r":{"L":[{"N":"0"}', '"r":{"L":[{"N":"7"}') for item in changed]
-    base_ms = AT_MS - 2 * HOUR_MS
-    exports = [export_of(tmp_path, base_ms, before, files=2)]
-    # The first window began before the full export, and repeats what that shows already.
-    first = ExportWriter(
-        root=tmp_path, table="Messages", at_ms=AT_MS - HOUR_MS, since_ms=base_ms - HOUR_MS
-    )
-    first.write_file(
-        [
-            *[change(item, base_ms - 5) for item in added[:30]],
-            *[change(item, base_ms + 5) for item in removed],
-            *[change(new, base_ms + 9, old=old) for new, old in zip(later, changed, strict=True)],
-        ]
-    )
-    second = ExportWriter(
-        root=tmp_path, table="Messages", at_ms=AT_MS, since_ms=AT_MS - HOUR_MS - 60_000
-    )
-    second.write_file(
-        [
-            *[removal(item, AT_MS - 50) for item in removed],
-            *[change(item, AT_MS - 60) for item in added[30:]],
-        ]
-    )
-    exports += [second.finish(), first.finish()]
-    resources = messages.all_resources()
-    names = directory_export(tmp_path, AT_MS, resources)
-    succeed(jobs.report_backlog(tmp_path / "out", exports, [names]))
-    final = [json.loads(item) for item in (*kept, *later, *added[30:])]
-    assert_equals_recount(
-        tmp_path / "out", recount_backlog(final, AT_MS, windows(resources)), resources
-    )
 
 
 @pytest.mark.long
@@ -250,14 +208,7 @@ def test_trends_reach_over_exports_and_earlier_reports(tmp_path: Path, jobs: Job
     assert (shrinking["growth_per_hour"], shrinking["hours_to_drain"]) == (-3.0, 2.0)
     growing = resources_in(output)["(unknown)", "grows"]
     assert (growing["growth_per_hour"], growing["hours_to_drain"]) == (1.0, None)
-    rows = rows_in(output, "backlog").collect()
-    assert len({(row["at_ms"], row["id"]) for row in rows}) == len(rows) == 8
-
-
-@pytest.mark.long
-def test_a_history_shows_as_many_times_as_it_is_asked_for(tmp_path: Path, jobs: Jobs) -> None:
-    exports, output = hourly_exports(tmp_path), tmp_path / "out"
-    succeed(jobs.report_backlog(output, exports))
+    # A history shows as many times as it is asked for.
     succeed(jobs.report_backlog(output, exports[3:], [], "--history", "2"))
     shown = resources_in(output)["(unknown)", "shrinks"]["backlog_by_time"]
     assert [point["messages"] for point in shown] == [9, 6]
@@ -289,7 +240,7 @@ def test_the_time_can_be_chosen_and_odd_items_double_and_break_nothing(
     (orders,) = summaries_in(tmp_path, "backlog")["acme"]["resources"]
     assert (orders["active"], orders["oldest_age_seconds"]) == (1, 2.5 * 3_600)
     empty = resources_in(tmp_path)["(unknown)", "none"]
-    assert {empty[name] for name in recount_names()} == {0}
+    assert {empty[name] for name in COUNTS} == {0}
     assert empty["oldest_age_seconds"] is None
 
 

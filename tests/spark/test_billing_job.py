@@ -9,15 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.spark.job_runs import RATE_CARD, Ended, Jobs, page_in, rows_in, summaries_in
+from tests.spark.job_runs import (
+    AT_MS,
+    DAY_MS,
+    HOUR_MS,
+    RATE_CARD,
+    Ended,
+    Jobs,
+    page_in,
+    rows_in,
+    summaries_in,
+)
 from tests.spark.recount import Item, items_of, recount_amount, recount_usage
 
 from cirrusmq_reports.currencies import rounded
 from export_writer import ExportWriter
 from synthetic_usage import Usage, change
-
-AT_MS = 1_795_161_600_000  # 2026-11-20T08:00:00Z
-HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 
 
 def make_usage(records: int = 1_500, seed: int = 7) -> Usage:

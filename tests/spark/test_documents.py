@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.spark.bills import (
     MILLION,
+    TIERS,
     card_with,
     documents,
     invoices,
@@ -101,11 +102,7 @@ def test_accepted_gaps_are_on_the_invoice(tmp_path: Path, jobs: Jobs) -> None:
 def test_what_comes_later_is_on_a_note_with_the_next_invoice(tmp_path: Path, jobs: Jobs) -> None:
     """In the free allowance and the tier that its month had left."""
     output = tmp_path / "out"
-    card = card_with(
-        tmp_path,
-        end="    free_each_month:\n      sent: 8000000\n    tiers:\n      sent:\n"
-        "        - above: 12000000\n          price: 0.20\n",
-    )
+    card = card_with(tmp_path, end=TIERS)
     first = whole(tmp_path, "2026-11-04 01:00", OCTOBER)
     assert jobs.bill(output, [first], card=card).code == 0
     assert totals(output) == [("2026-10", "0.80", "INV-acme-000001")]

@@ -116,13 +116,9 @@ def test_the_bill_equals_a_plain_recount(tmp_path: Path, jobs: Jobs, used: Used)
     assert {kind for _, _, kind in expected} >= {"sent", "received", "deleted", "published"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    ("table", "kind"),
-    [
-        pytest.param("Messages", "Z#1#0", marks=pytest.mark.long),
-        pytest.param("Usage", "news", marks=pytest.mark.long),
-        pytest.param("Directory", "Z#1", marks=pytest.mark.long),
-    ],
+    ("table", "kind"), [("Messages", "Z#1#0"), ("Usage", "news"), ("Directory", "Z#1")]
 )
 def test_items_of_an_unknown_kind_are_told_and_stop_no_report(
     tmp_path: Path, jobs: Jobs, used: Used, table: str, kind: str

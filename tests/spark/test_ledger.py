@@ -155,29 +155,6 @@ def test_late_work_of_ttl_bills_nothing_again(tmp_path: Path, jobs: Jobs) -> Non
 
 
 @pytest.mark.long
-def test_a_batch_repeated_shorter_is_billed_as_it_counts(tmp_path: Path, jobs: Jobs) -> None:
-    """9 events; then 5 of them, and the other 4, between two nights and across a close."""
-    output = tmp_path / "out"
-    nine = use("e1", "2026-10-31 23:50", 9 * MILLION)
-    less = use("e1#2", "2026-10-31 23:50", -4 * MILLION, written="2026-11-01 01:30")
-    four = use("e6", "2026-10-31 23:50", 4 * MILLION, written="2026-11-01 01:31")
-    begin = use("b", "2026-10-01 05:00", 0)
-    nights = [
-        ("2026-11-01 01:00", [begin, nine]),
-        ("2026-11-04 01:00", [begin, nine, less, four]),
-        ("2026-11-05 01:00", [begin, nine, less, four]),
-    ]
-    for at, items in nights:
-        export = whole(tmp_path, at, items)
-        assert jobs.bill(output, [export], "--accept-gaps").code == 0
-
-    assert totals(output) == [("2026-10", "3.60", "INV-acme-000001")]
-    counts = {row["month"]: row["count"] for row in rows_in(output, "usage").collect()}
-    assert sum(row["count"] for row in rows_in(output, "ledger").collect()) == 9 * MILLION
-    assert counts.keys() == {"2026-10"}
-
-
-@pytest.mark.long
 def test_the_same_key_with_another_content_is_set_aside(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     first = whole(tmp_path, "2026-11-10 01:00", [use("a", "2026-11-09 05:00", MILLION)])

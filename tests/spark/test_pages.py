@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser
 from pyspark.sql import DataFrame, SparkSession
 from tests.console.browsing import axe_findings, launched
+from tests.spark.job_runs import AT_MS
 
 from cirrusmq_reports.backlog_groups import backlog_groups
 from cirrusmq_reports.backlog_page import render_backlog, show_bytes, show_seconds
@@ -23,7 +24,6 @@ from cirrusmq_reports.charts import lines, show_number, stacked_columns, stacked
 from cirrusmq_reports.coverage import ScannedRange
 from cirrusmq_reports.figures import REASON_COLUMNS, RECEIVE_RANGES, SIZE_RANGES
 
-AT_MS = 1_795_161_600_000
 VOID = {"meta", "link", "br", "img"}
 
 
@@ -98,16 +98,17 @@ def invoice(month: str, currency: str, *, closed: bool) -> dict[str, Any]:
     }
 
 
+def used(
+    day: str, count: int, charge: float, *, kind: str = "sent", currency: str = "USD"
+) -> dict[str, Any]:
+    """The use of a day, of one kind."""
+    return {"day": day, "kind": kind, "currency": currency, "count": count, "charge": charge}
+
+
 @pytest.fixture
 def billing_page(spark: SparkSession) -> str:
     daily = [
-        {
-            "day": f"2026-11-{day:02}",
-            "kind": "sent",
-            "currency": "USD" if day < 10 else "CNY",
-            "count": day,
-            "charge": 0.1,
-        }
+        used(f"2026-11-{day:02}", day, 0.1, currency="USD" if day < 10 else "CNY")
         for day in range(1, 20)
     ]
     invoices = [invoice("2026-10", "USD", closed=True), invoice("2026-11", "CNY", closed=False)]
@@ -300,15 +301,13 @@ def test_a_kind_has_the_same_colour_in_every_chart_and_nothing_is_charged_no_bar
     spark: SparkSession,
 ) -> None:
     daily = [
-        {"day": "2026-11-01", "account": "acme", "kind": kind, "currency": "USD", "count": count,
-         "charge": charge}
+        used("2026-11-01", count, charge, kind=kind)
         for kind, count, charge in (("sent", 9, 0.1), ("kept", 1, 3.0), ("deleted", 99, 0.2))
-    ]  # fmt: skip
+    ]
     lines_of = [
-        {"resource": f"queue:{kind}", "kind": kind, "count": 1, "bytes": 1, "amount": amount,
-         "correction": None}
+        line(kind, amount, f"queue:{kind}", 1)
         for kind, amount in (("sent", "0.10"), ("kept", "3.00"), ("deleted", "0.00"))
-    ]  # fmt: skip
+    ]
     one = {**invoice("2026-11", "USD", closed=False), "lines": lines_of, "total": "3.10"}
     page = bill_page(spark, {"invoices": [one], "unusual": []}, daily)
     legends = [
@@ -342,10 +341,7 @@ def test_lines_of_no_resource_are_no_dear_resources_and_have_no_counts(
         line("tax", "70.00"),
     ]
     one = {**invoice("2026-11", "USD", closed=False), "lines": lines_of, "total": "62.10"}
-    daily = [
-        {"day": "2026-11-01", "kind": kind, "currency": "USD", "count": 5, "charge": 1.0}
-        for kind in ("sent", "kept")
-    ]
+    daily = [used("2026-11-01", 5, 1.0, kind=kind) for kind in ("sent", "kept")]
     page = bill_page(spark, {"invoices": [one], "unusual": []}, daily)
     (drawing,) = re.findall(r"<svg[^>]*aria-label=.Charges of resources.*?</svg>", page, re.DOTALL)
     assert texts(drawing) == ["acme · queue:q", "1.10"]
@@ -355,10 +351,7 @@ def test_lines_of_no_resource_are_no_dear_resources_and_have_no_counts(
 
 
 def test_days_without_use_are_on_the_axis(spark: SparkSession) -> None:
-    daily = [
-        {"day": day, "kind": "sent", "currency": "USD", "count": 5, "charge": 1.0}
-        for day in ("2026-09-01", "2026-11-01", "2026-11-08")
-    ]
+    daily = [used(day, 5, 1.0) for day in ("2026-09-01", "2026-11-01", "2026-11-08")]
     one = {**invoice("2026-11", "USD", closed=False), "lines": [], "total": "0.00"}
     page = bill_page(spark, {"invoices": [one], "unusual": []}, daily)
     (drawing,) = re.findall(r"<svg[^>]*aria-label=.charge by day.*?</svg>", page, re.DOTALL)

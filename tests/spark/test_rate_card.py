@@ -112,6 +112,11 @@ def test_what_is_not_a_rate_card_is_refused(old: str, new: str, word: str) -> No
         ("    discount_percent:\n      acme: 101\n", "101 is not a percentage"),
         ("    discount_percent: 5\n", "not a mapping"),
         ("    discount_percent:\n", "nothing follows"),
+        ("    tax:\n      percent: 5\n", "tax: name is missing"),
+        ("    tax:\n      name: VAT\n      percent: 101\n", "percent: 101 is not a percentage"),
+        ("    minimum_charge: 5\n", "minimum_charge: not a mapping"),
+        ("    minimum_charge:\n      amount: -5\n", "amount: -5 is not a price"),
+        ("    minimum_charge:\n      amount: 5\n      of: x\n", "of is not known"),
     ],
 )
 def test_what_cannot_be_added_to_a_card_is_refused(more: str, word: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.spark.job_runs import AT_MS
 
 from cirrusmq_reports.diagnosis import record_faults
 from cirrusmq_reports.files import HadoopFiles
@@ -19,7 +20,6 @@ from export_writer import ExportWriter
 from synthetic_messages import Messages
 from synthetic_usage import Usage
 
-AT_MS = 1_795_161_600_000
 MICROS = {"WriteTimestampMicros": {"N": str(AT_MS * 1_000)}}
 PARCEL: dict[str, Any] = next(
     item

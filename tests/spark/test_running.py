@@ -8,19 +8,17 @@ import os
 import subprocess
 import sys
 import threading
-import zipfile
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.job_runs import REPOSITORY, Jobs, fingerprints, summaries_in
+from tests.spark.job_runs import AT_MS, REPOSITORY, Jobs, fingerprints, summaries_in
 
 import local_run
 from cirrusmq_reports.files import WRITERS, HadoopFiles, LocalFiles
 from cirrusmq_reports.session import CONFIGURATION, submit_parameters
 from synthetic_messages import Messages, directory_export
 
-AT_MS = 1_795_161_600_000
 JOBS = REPOSITORY / "spark_emr"
 
 
@@ -37,27 +35,6 @@ def test_the_package_needs_nothing_but_python_and_spark() -> None:
             if path.name.endswith("_job.py"):
                 tops -= {"local_run"}
             assert tops <= allowed, path
-
-
-def test_a_job_runs_from_its_entry_point_and_a_zip(tmp_path: Path) -> None:
-    """As on a cluster, where the helper for this machine is not at hand."""
-    with zipfile.ZipFile(tmp_path / "reports.zip", "w") as package:
-        for path in JOBS.glob("cirrusmq_reports/**/*.py"):
-            package.write(path, path.relative_to(JOBS))
-    entry = tmp_path / "backlog_job.py"
-    entry.write_text((JOBS / "backlog_job.py").read_text())
-    ended = subprocess.run(
-        [sys.executable, entry, "--export", tmp_path / "none", "--output", tmp_path / "out"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "reports.zip")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 2
-    assert ended.stderr == (
-        f"error: {tmp_path}/none/manifest-summary.json: missing: "
-        "no finished export is in this folder\n"
-    )
 
 
 def test_a_wrong_option_is_refused() -> None:

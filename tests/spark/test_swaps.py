@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,6 @@ class Bucket:
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
-        self.before_put: Callable[[], None] = lambda: None
         self.lose_answers = 0
         self.reads = 0
 
@@ -46,7 +44,6 @@ class Bucket:
         return None if content is None else (content, digest_of(content))
 
     def put(self, name: str, content: bytes, version: str | None) -> bool:
-        self.before_put()
         found = self.read(name)
         if (found[1] if found else None) != version:
             return False
@@ -75,21 +72,6 @@ def test_a_run_that_began_from_an_older_state_is_refused() -> None:
     assert swap(bucket, proposal("0", "")) == OUTDATED
     assert current(bucket) == "3"
     assert swap(bucket, proposal("3", "1")) == PUBLISHED, "it is asked again"
-
-
-@pytest.mark.parametrize("begun", ["", "1"])
-def test_of_two_runs_between_reading_and_writing_one_is_refused(begun: str) -> None:
-    bucket = Bucket()
-    if begun:
-        swap(bucket, proposal("1", ""))
-
-    def other() -> None:
-        bucket.before_put = lambda: None
-        assert swap(bucket, proposal("2", begun)) == PUBLISHED
-
-    bucket.before_put = other
-    assert swap(bucket, proposal("3", begun)) == OUTDATED
-    assert current(bucket) == "2"
 
 
 @pytest.mark.parametrize("begun", ["", "1"])
@@ -135,23 +117,6 @@ def test_an_index_keeps_no_documents_in_memory() -> None:
     assert limit < 4 * size
 
 
-def test_copying_goes_on_where_time_was_over() -> None:
-    bucket = Bucket()
-    files = {f"{number}.json": b"x" for number in range(5)}
-    for name, content in files.items():
-        bucket.objects[f"runs/billing/1/documents/{name}"] = content
-    bucket.objects["runs/billing/1/documents.json"] = index_of(files.items()).encode()
-    asked = proposal("1", "", documents_run="1")
-    left = iter([True, True, False])
-
-    first = copy_documents(bucket, asked, in_time=lambda: next(left))
-    assert first.next == 2
-    assert copy_documents(bucket, asked, start=2).next is None
-    assert {name for name in bucket.objects if name.startswith("documents/")} == {
-        f"documents/{name}" for name in files
-    }
-
-
 @pytest.mark.long
 def test_two_runs_at_once_lose_nothing(
     tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
@@ -187,13 +152,8 @@ class _Free:
         return
 
 
-STEPS = ["proposed", "locked", "first copy", "half a copy"]
-
-
-@pytest.mark.parametrize(
-    "step", ["swapped", *(pytest.param(step, marks=pytest.mark.long) for step in STEPS)]
-)
 @pytest.mark.long
+@pytest.mark.parametrize("step", ["proposed", "locked", "swapped", "first copy", "half a copy"])
 def test_a_run_killed_at_any_step_loses_and_doubles_no_number(
     tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -26,39 +26,6 @@ def counted(key: str, age: int | None, kept: int, **more: object) -> Values:
     return {**zero, "key": key, "age": age, "kept": kept, "oldest_age_seconds": age, **more}
 
 
-def test_partitions_and_ages_of_a_resource_are_added_up(spark: SparkSession) -> None:
-    rows = frame(
-        spark,
-        SCHEMA,
-        [
-            counted("Q#q#0", 4, 3, active=1, delayed=1, bytes=30, receives_0=3),
-            counted("Q#q#0", 8, 2, active=2, bytes=20, receives_1=2),
-            counted("R#q#0", None, 0, rewindable=7),
-            counted("Q#q#12", 9, 5, active=4, bytes=50, dead=5, expired=1),
-            counted("Q#other#0", 1, 1, active=1),
-        ],
-    )
-    shown = ("id", "active", "inactive", "delayed", "rewindable", "dead", "expired", "bytes")
-    figures = figures_by_resource(rows, NOW)
-    assert rows_of(figures, *shown, "receives_0", "receives_1", "oldest_age_seconds") == {
-        ("q", 7, 2, 1, 7, 5, 1, 100, 3, 2, 9),
-        ("other", 1, 0, 0, 0, 0, 0, 0, 0, 0, 1),
-    }
-
-
-def test_percentiles_are_the_ages_that_so_many_do_not_exceed(spark: SparkSession) -> None:
-    rows = [counted("Q#q#0", age, 1) for age in range(1, 51)]
-    rows += [counted("Q#q#1", age, 1) for age in range(51, 101)]
-    rows += [counted("Q#one#0", 7, 1), counted("R#none#0", None, 0, rewindable=1)]
-    figures = figures_by_resource(frame(spark, SCHEMA, rows), NOW)
-    ages = ("p50_age_seconds", "p95_age_seconds", "p99_age_seconds")
-    assert rows_of(figures, "id", *ages) == {
-        ("q", 50, 95, 99),
-        ("one", 7, 7, 7),
-        ("none", None, None, None),
-    }
-
-
 def test_the_hottest_partition_is_the_first_of_those_with_the_most(spark: SparkSession) -> None:
     rows = [counted(f"Q#q#{place}", 1, kept) for place, kept in ((3, 4), (1, 4), (2, 1))]
     rows.append(counted("Q#empty#5", None, 0))

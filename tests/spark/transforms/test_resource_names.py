@@ -4,11 +4,10 @@ import json
 from typing import Any
 
 from pyspark.sql import SparkSession
-from tests.spark.transforms.frames import frame, items, rows_of
+from tests.spark.transforms.frames import items, rows_of
 
 from cirrusmq_reports.schemas import DIRECTORY
-from cirrusmq_reports.transforms.named_figures import UNKNOWN, named_figures
-from cirrusmq_reports.transforms.resource_names import NAMES_SCHEMA, resource_names
+from cirrusmq_reports.transforms.resource_names import resource_names
 
 
 def resource(identity: str, kind: str, name: str, account: str = "acme") -> dict[str, Any]:
@@ -50,28 +49,3 @@ def test_a_resource_that_will_be_forgotten_is_deleted(spark: SparkSession) -> No
     gone = resource("old", "queue", "orders") | {"expires_at": {"N": "17"}}
     names = resource_names(items(spark, DIRECTORY, gone, resource("new", "queue", "orders")))
     assert rows_of(names, "id", "deleted") == {("old", True), ("new", False)}
-
-
-def test_figures_have_names_and_deleted_resources_are_left_out(spark: SparkSession) -> None:
-    from cirrusmq_reports.figures import FIGURES
-
-    names = frame(
-        spark,
-        NAMES_SCHEMA,
-        [
-            {"id": "q", "account": "acme", "kind": "queue", "name": "orders", "deleted": False},
-            {"id": "old", "account": "acme", "kind": "queue", "name": "orders", "deleted": True},
-            {"id": "idle", "account": "acme", "kind": "queue", "name": "idle", "deleted": False},
-            {"id": "t", "account": "acme", "kind": "topic", "name": "news", "deleted": False},
-        ],
-    )
-    ages = "ages ARRAY<STRUCT<age: BIGINT, kept: BIGINT>>"
-    schema = ", ".join(["id STRING", ages, *[f"{name} BIGINT" for name in FIGURES]])
-    schema = schema.replace("retrying BIGINT", "retrying BOOLEAN")
-    figures = frame(spark, schema, [{"id": each, "active": 3} for each in ("q", "old", "lost")])
-    found = rows_of(named_figures(figures, names), "account", "kind", "name", "active", "retrying")
-    assert found == {
-        ("acme", "queue", "orders", 3, False),
-        ("acme", "queue", "idle", 0, False),
-        (UNKNOWN, UNKNOWN, "lost", 3, False),
-    }
