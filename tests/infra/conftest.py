@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.infra.tools import ROOT, TEMPLATES, run_tool
+from moto import mock_aws
+from tests.infra.tools import ROOT, TEMPLATES, deployment, run_tool
 
 from cirrusmq_local.cloud import cloudformation
 from cirrusmq_local.cloud.cloudformation import StackTemplate
@@ -42,7 +43,7 @@ def template() -> Template:
 @pytest.fixture(scope="session")
 def stacks() -> list[StackTemplate]:
     """The template, then those that are nested in it."""
-    return list(StackTemplate(ROOT / "template.yaml", "cirrusmq", "local").stacks())
+    return list(deployment().stacks())
 
 
 @pytest.fixture(scope="session")
@@ -76,6 +77,16 @@ def transformed(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             assert run.returncode == 0, run.stderr
             made.rename(folder)
     return [folder / name for name in names]
+
+
+@pytest.fixture
+def in_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An account in memory, with nothing in it."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with mock_aws():
+        yield
 
 
 def _for_all_workers(factory: pytest.TempPathFactory) -> Path:

@@ -39,6 +39,17 @@ class Machine:
         )
         return interpretation.run()
 
+    def succeed(self, name: str = "night-1", at: str | None = None) -> None:
+        """A run to its good end."""
+        ending = self.run(name, at)
+        assert ending.status == "SUCCEEDED", ending.error
+
+    def fail(self) -> str:
+        """A run that fails. Returns its error."""
+        ending = self.run()
+        assert ending.status == "FAILED"
+        return str(ending.error)
+
     def job(self, name: str) -> dict[str, Any]:
         """The first request to EMR for a job."""
         return next(each for each in self.services.of("StartJobRun") if each["name"] == name)

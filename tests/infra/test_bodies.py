@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.infra.tools import KEPT
 
 from cirrusmq_local.cloud.template import Template, load
 
@@ -38,10 +37,6 @@ def who(template: Template, action: str, target: str, through: str = "") -> set[
         for each in template.functions
         if each.may(action, target, partition=through)
     }
-
-
-def test_it_is_kept_when_the_stack_goes(bucket: dict[str, Any]) -> None:
-    assert (bucket["DeletionPolicy"], bucket["UpdateReplacePolicy"]) == (KEPT, "Retain")
 
 
 def test_it_is_encrypted_with_our_key_and_asks_kms_seldom(bucket: dict[str, Any]) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 from tests.infra.tools import run_tool
 
 from release import deploy as deploying
@@ -36,18 +34,14 @@ class Commands:
 
 
 @pytest.fixture
-def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def account(monkeypatch: pytest.MonkeyPatch, in_aws: None) -> Any:
     """CloudFormation in memory, and an account and a machine where nothing is missing."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     monkeypatch.setattr(preflight, "read_concurrency", lambda _: preflight.Concurrency(1000, 1000))
     monkeypatch.setattr(
         preflight, "read_table_units", lambda _: preflight.TableUnits(40_000, 40_000)
     )
     monkeypatch.setattr(preflight, "missing_here", lambda _: ())
-    with mock_aws():
-        yield boto3.client("cloudformation", region_name="eu-central-1")
+    return boto3.client("cloudformation")
 
 
 def make_stack(cloudformation: Any, name: str, **parameters: str) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.infra.tools import ROOT, run_tool
+from tests.infra.tools import ROOT, deployment, run_tool
+from tests.infra.transformed import path_of
 
-from cirrusmq_local.cloud.cloudformation import StackTemplate, read
+from cirrusmq_local.cloud.cloudformation import read
 
 SAMPLE = """
 AWSTemplateFormatVersion: "2010-09-09"
@@ -58,8 +59,7 @@ def test_a_url_and_its_permissions_are_those_that_sam_makes(
     assert {held.get("Action") for _, held in expected} == {
         *(None, "lambda:InvokeFunctionUrl", "lambda:InvokeFunction"),
     }
-    (path,) = (each for each in transformed if each.parent.name == "direct")
-    found = list(of_urls(path))
+    found = list(of_urls(path_of(transformed, "direct")))
     assert len(found) == 3 * len(FUNCTIONS)
     for name in FUNCTIONS:
         assert targets(found, name) == expected
@@ -76,19 +76,17 @@ def test_urls_are_of_the_aliases_so_that_they_roll_out_with_the_api(
 
 
 @pytest.mark.parametrize(("given", "told"), [({}, False), ({"DirectUrls": "true"}, True)])
-def test_manage_is_told_the_urls_where_there_are_some(
-    root: Path, given: dict[str, str], told: bool
-) -> None:
-    stack = StackTemplate(root / "template.yaml", "cirrusmq", "local", given)
+def test_manage_is_told_the_urls_where_there_are_some(given: dict[str, str], told: bool) -> None:
+    stack = deployment(**given)
     manage = stack.resolve(stack.document["Resources"]["Manage"])["Properties"]
     text = manage["Environment"]["Variables"]["DIRECT_URLS"]
     names = {entry.partition("=")[0] for entry in text.split(",") if entry}
     assert names == ({name.lower() for name in FUNCTIONS} if told else set())
 
 
-def test_calls_that_no_throttle_bounds_can_be_bounded(root: Path) -> None:
+def test_calls_that_no_throttle_bounds_can_be_bounded() -> None:
     def reserved(**given: Any) -> dict[str, Any]:
-        stack = StackTemplate(root / "template.yaml", "cirrusmq", "local", given)
+        stack = deployment(**given)
         found = stack.resolve({name: stack.document["Resources"][name] for name in FUNCTIONS})
         return {n: h["Properties"].get("ReservedConcurrentExecutions") for n, h in found.items()}
 

@@ -120,11 +120,3 @@ def test_every_parameter_of_a_template_decides_something(path: Path) -> None:
     for name in names:
         used = re.search(rf"!Ref {name}\b|\$\{{{name}\}}|FindInMap.*{name}", "".join(deciding))
         assert used, name
-
-
-def test_every_parameter_of_a_deployment_is_in_a_group(root: Path) -> None:
-    names = parameters(root / "template.yaml")
-    assert len(names) > 10
-    groups = sections(root / "template.yaml")["Metadata"]
-    for name in names:
-        assert re.search(rf"Parameters: \[.*\b{name}\b", groups), f"{name} is in no group"

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from tests.infra.tools import MISSING, modules_beside
 
 from pins import pins
 
 PARTS = ("up", "reports")
-_RUN = """\
-import importlib, pkgutil, sys
-
-class Missing:
-    '''As if the packages of other parts were not installed.'''
-
-    names = frozenset(sys.argv[1].split(","))
-
-    def find_spec(self, name, path=None, target=None):
-        if name in self.names:
-            raise ModuleNotFoundError(name=name)
-
-sys.meta_path.insert(0, Missing())
+_RUN = f"""\
+{MISSING}
+import importlib, pkgutil
 import cirrusmq, cirrusmq_dialects, cirrusmq_lambda, cirrusmq_local
 
 for package in (cirrusmq, cirrusmq_dialects, cirrusmq_lambda, cirrusmq_local):
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not module.name.endswith(("__main__", "pytest_plugin")):
             importlib.import_module(module.name)
 
@@ -38,7 +28,7 @@ from cirrusmq_local.testing import World
 client = World().client("alice")
 client.put("/queues/orders")
 client.send("orders", "hello")
-print(client.post("/queues/orders/messages/receive", {}).json["messages"][0]["body"])
+print(client.post("/queues/orders/messages/receive").json["messages"][0]["body"])
 """
 
 
@@ -71,11 +61,7 @@ def test_spark_comes_with_the_reports_alone(root: Path) -> None:
 
 def test_the_service_runs_with_what_is_installed_to_run_it(root: Path) -> None:
     installed = versions(root / "infra/requirements-up.lock").keys() | {"cirrusmq"}
-    others = [
-        module
-        for module, distributions in packages_distributions().items()
-        if not {name.lower().replace("_", "-") for name in distributions} & installed
-    ]
+    others = modules_beside(installed)
     assert {"pyspark", "hypothesis", "flask"} <= set(others)
     command = [sys.executable, "-c", _RUN, ",".join(others)]
     done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8")

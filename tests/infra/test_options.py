@@ -8,16 +8,9 @@ from typing import Any
 
 import pytest
 from tests.infra.transformed import Transformed
+from tests.infra.transformed import transformed_of as of
 
 TEMPLATES_THAT_TRACE = ("", "reports", "trial", "dialects")
-
-
-def of(transformed: list[Path], folder: str = "", **given: Any) -> Transformed:
-    """A template of the deployment with these parameters; of the folder, or the one above all."""
-    if not folder:
-        return Transformed(transformed[0], given)
-    (path,) = (each for each in transformed if each.parent.name == folder)
-    return Transformed(path, given)
 
 
 def traced(template: Transformed) -> set[str]:
@@ -104,22 +97,22 @@ def test_deliveries_may_go_out_from_a_vpc(transformed: list[Path]) -> None:
     assert not holds(transformed, rule, PushSubnets=["subnet-1"])
 
 
-def test_exports_are_kept_as_long_as_a_night_needs_them(
-    transformed: list[Path], root: Path
+@pytest.mark.parametrize(
+    ("parameter", "bucket", "rule", "declared"),
+    [
+        # A whole export is a week old at most.
+        ("ExportDays", "PipelineBucket", "ExportsEnd", {"MinValue": 8, "Default": 14}),
+        ("InvoiceDays", "ReportsBucket", "DocumentsEnd", {"Default": 3_650}),
+    ],
+)
+def test_exports_are_kept_as_long_as_a_night_needs_them_and_documents_for_ten_years(
+    transformed: list[Path], parameter: str, bucket: str, rule: str, declared: dict[str, int]
 ) -> None:
-    made = of(transformed, "reports", ExportDays=30).resources("AWS::S3::Bucket")["PipelineBucket"]
-    (rule,) = (r for r in made["LifecycleConfiguration"]["Rules"] if r["Id"] == "ExportsEnd")
-    assert rule["ExpirationInDays"] == 30
-    held = of(transformed).document["Parameters"]["ExportDays"]
-    assert (held["MinValue"], held["Default"]) == (8, 14)  # a whole one is a week old at most
-
-
-def test_documents_are_kept_for_ten_years(transformed: list[Path]) -> None:
-    made = of(transformed, "reports", InvoiceDays=4_000).resources("AWS::S3::Bucket")
-    rules = made["ReportsBucket"]["LifecycleConfiguration"]["Rules"]
-    (rule,) = (each for each in rules if each["Id"] == "DocumentsEnd")
-    assert (rule["Prefix"], rule["ExpirationInDays"]) == ("documents/", 4_000)
-    assert of(transformed).document["Parameters"]["InvoiceDays"]["Default"] == 3_650
+    made = of(transformed, "reports", **{parameter: 4_000}).resources("AWS::S3::Bucket")[bucket]
+    (held,) = (each for each in made["LifecycleConfiguration"]["Rules"] if each["Id"] == rule)
+    assert held["ExpirationInDays"] == 4_000
+    assert rule != "DocumentsEnd" or held["Prefix"] == "documents/"
+    assert declared.items() <= of(transformed).document["Parameters"][parameter].items()
 
 
 def test_single_usage_records_are_kept_for_thirteen_months(transformed: list[Path]) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import boto3
 import pytest
-from moto import mock_aws
+from tests.infra.tools import deployment
 
-from cirrusmq_local.cloud.cloudformation import StackTemplate
 from release import preflight
 from release.preflight import (
     Concurrency,
@@ -24,24 +23,20 @@ from release.preflight import (
 NONE_RESERVED = {"StreamConcurrency": "0", "PushConcurrency": "0", "SweepConcurrency": "0"}
 
 
-def make_template(root: Path, **given: str) -> StackTemplate:
-    return StackTemplate(root / "template.yaml", "cirrusmq", "local", given)
-
-
-def test_a_new_account_can_deploy_with_nothing_reserved(root: Path) -> None:
+def test_a_new_account_can_deploy_with_nothing_reserved() -> None:
     account = Concurrency(limit=10, unreserved=10)
-    (line,) = wrong_concurrency(make_template(root), None, account)
+    (line,) = wrong_concurrency(deployment(), None, account)
     assert "lets 0 executions be reserved, of 10" in line
     assert all(f"{name}=0" in line for name in NONE_RESERVED)
-    template = make_template(root, **NONE_RESERVED)
+    template = deployment(**NONE_RESERVED)
     assert reserved(template) == 0
     assert not list(wrong_concurrency(template, None, account))
 
 
-def test_what_a_stack_has_reserved_counts_once(root: Path) -> None:
-    template = make_template(root)
+def test_what_a_stack_has_reserved_counts_once() -> None:
+    template = deployment()
     assert reserved(template) == 211
-    assert reserved(make_template(root, ReceiveConcurrency="600")) == 811
+    assert reserved(deployment(ReceiveConcurrency="600")) == 811
     usual = Concurrency(limit=1_000, unreserved=1_000)
     assert not list(wrong_concurrency(template, None, usual))
     its_own = Concurrency(limit=320, unreserved=109)
@@ -88,11 +83,11 @@ def test_other_tables_are_rolled_out_at_once() -> None:
     assert not list(wrong_stack(same, "queues", given))
 
 
-def test_more_functions_than_an_environment_holds_are_refused_in_words(root: Path) -> None:
+def test_more_functions_than_an_environment_holds_are_refused_in_words() -> None:
     arns = [f"arn:aws:lambda:eu-central-1:123456789012:function:{'f' * 64}:{n}" for n in range(60)]
-    few = make_template(root, InvokeFunctions=",".join(arns[:10]))
+    few = deployment(InvokeFunctions=",".join(arns[:10]))
     assert not list(preflight.wrong_parameters(few))
-    lines = list(preflight.wrong_parameters(make_template(root, InvokeFunctions=",".join(arns))))
+    lines = list(preflight.wrong_parameters(deployment(InvokeFunctions=",".join(arns))))
     assert lines
     assert all(line.startswith("InvokeFunctions: the environment of ") for line in lines)
     assert all("4,096" in line for line in lines)
@@ -121,12 +116,9 @@ def test_an_account_that_cannot_be_asked_is_told_so(
     assert problems[-1].startswith("the account cannot be asked: ")
 
 
-def test_a_stack_that_was_never_made_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    with mock_aws():
-        session = boto3.session.Session(region_name="eu-central-1")
-        assert preflight.read_stack(session, "queues") is None
+@pytest.mark.usefixtures("in_aws")
+def test_a_stack_that_was_never_made_is_none() -> None:
+    assert preflight.read_stack(boto3.session.Session(), "queues") is None
 
 
 USUAL = TableUnits(reads=40_000, writes=40_000)
@@ -143,29 +135,27 @@ USUAL = TableUnits(reads=40_000, writes=40_000)
         ),
     ],
 )
-def test_more_units_than_a_table_may_have_are_refused(
-    root: Path, given: dict[str, str], told: str
-) -> None:
-    lines = list(wrong_units(make_template(root, StreamConcurrency="0", **given), USUAL))
+def test_more_units_than_a_table_may_have_are_refused(given: dict[str, str], told: str) -> None:
+    lines = list(wrong_units(deployment(StreamConcurrency="0", **given), USUAL))
     assert [line[: len(told)] for line in lines] == [told]
     assert "40,000 that the account lets a table have" in lines[0]
     raised = TableUnits(reads=60_000, writes=60_000)
-    assert not list(wrong_units(make_template(root, StreamConcurrency="0", **given), raised))
+    assert not list(wrong_units(deployment(StreamConcurrency="0", **given), raised))
 
 
-def test_the_maxima_of_provisioned_tables_count_for_these_alone(root: Path) -> None:
+def test_the_maxima_of_provisioned_tables_count_for_these_alone() -> None:
     given = {"MessagesUnits": "10,4000,10,50000,70"}
-    assert not list(wrong_units(make_template(root, **given), USUAL))
+    assert not list(wrong_units(deployment(**given), USUAL))
 
 
-def test_the_stream_of_warm_tables_has_a_reader_for_each_shard(root: Path) -> None:
+def test_the_stream_of_warm_tables_has_a_reader_for_each_shard() -> None:
     raised = TableUnits(reads=200_000, writes=200_000)
     warm = {"WarmReadUnits": "20000", "WarmWriteUnits": "150000"}
-    (line,) = wrong_units(make_template(root, **warm), raised)
+    (line,) = wrong_units(deployment(**warm), raised)
     assert line.startswith("StreamConcurrency: 40 executions read 40 shards")
     assert "150: give 0 or at least 150" in line
     for enough in ("0", "150"):
-        template = make_template(root, StreamConcurrency=enough, **warm)
+        template = deployment(StreamConcurrency=enough, **warm)
         assert not list(wrong_units(template, raised))
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from cirrusmq_local.cloud.cloudformation import StackTemplate
 from remove import KINDS, Removal, main
@@ -79,50 +78,46 @@ class Session:
 
 
 @pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+def session(in_aws: None) -> Session:
     """A deployment's data: two tables, a bucket with versions, a queue, a secret, a key."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    with mock_aws():
-        dynamodb, s3 = boto3.client("dynamodb"), boto3.client("s3")
-        for name in ("messages", "usage"):
-            dynamodb.create_table(
-                TableName=name,
-                AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-                KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-                BillingMode="PAY_PER_REQUEST",
-                DeletionProtectionEnabled=True,
-            )
-        s3.create_bucket(
-            Bucket="reports", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"}
+    dynamodb, s3 = boto3.client("dynamodb"), boto3.client("s3")
+    for name in ("messages", "usage"):
+        dynamodb.create_table(
+            TableName=name,
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+            BillingMode="PAY_PER_REQUEST",
+            DeletionProtectionEnabled=True,
         )
-        s3.put_bucket_versioning(Bucket="reports", VersioningConfiguration={"Status": "Enabled"})
-        for body in (b"one", b"two"):
-            s3.put_object(Bucket="reports", Key="current/billing", Body=body)
-        s3.delete_object(Bucket="reports", Key="current/billing")
-        url = boto3.client("sqs").create_queue(QueueName="unprocessed")["QueueUrl"]
-        secret = boto3.client("secretsmanager").create_secret(Name="s", SecretString="x")["ARN"]
-        key = boto3.client("kms").create_key()["KeyMetadata"]["KeyId"]
-        made = CloudFormation(
-            {
-                OUTER: [
-                    ("AWS::KMS::Key", key, "CREATE_COMPLETE"),
-                    ("AWS::SecretsManager::Secret", secret, "CREATE_COMPLETE"),
-                    ("AWS::CloudFormation::Stack", INNER, "CREATE_COMPLETE"),
-                    ("AWS::SQS::Queue", url, "CREATE_COMPLETE"),
-                    ("AWS::Lambda::Function", "queues-send", "CREATE_COMPLETE"),
-                    ("AWS::S3::Bucket", "", "CREATE_FAILED"),
-                    ("AWS::S3::Bucket", "gone-with-it", "DELETE_COMPLETE"),
-                ],
-                INNER: [
-                    ("AWS::DynamoDB::Table", "messages", "CREATE_COMPLETE"),
-                    ("AWS::DynamoDB::Table", "usage", "CREATE_COMPLETE"),
-                    ("AWS::S3::Bucket", "reports", "CREATE_COMPLETE"),
-                ],
-            }
-        )
-        yield Session(made)
+    s3.create_bucket(
+        Bucket="reports", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"}
+    )
+    s3.put_bucket_versioning(Bucket="reports", VersioningConfiguration={"Status": "Enabled"})
+    for body in (b"one", b"two"):
+        s3.put_object(Bucket="reports", Key="current/billing", Body=body)
+    s3.delete_object(Bucket="reports", Key="current/billing")
+    url = boto3.client("sqs").create_queue(QueueName="unprocessed")["QueueUrl"]
+    secret = boto3.client("secretsmanager").create_secret(Name="s", SecretString="x")["ARN"]
+    key = boto3.client("kms").create_key()["KeyMetadata"]["KeyId"]
+    made = CloudFormation(
+        {
+            OUTER: [
+                ("AWS::KMS::Key", key, "CREATE_COMPLETE"),
+                ("AWS::SecretsManager::Secret", secret, "CREATE_COMPLETE"),
+                ("AWS::CloudFormation::Stack", INNER, "CREATE_COMPLETE"),
+                ("AWS::SQS::Queue", url, "CREATE_COMPLETE"),
+                ("AWS::Lambda::Function", "queues-send", "CREATE_COMPLETE"),
+                ("AWS::S3::Bucket", "", "CREATE_FAILED"),
+                ("AWS::S3::Bucket", "gone-with-it", "DELETE_COMPLETE"),
+            ],
+            INNER: [
+                ("AWS::DynamoDB::Table", "messages", "CREATE_COMPLETE"),
+                ("AWS::DynamoDB::Table", "usage", "CREATE_COMPLETE"),
+                ("AWS::S3::Bucket", "reports", "CREATE_COMPLETE"),
+            ],
+        }
+    )
+    return Session(made)
 
 
 def what_is_left() -> dict[str, int]:

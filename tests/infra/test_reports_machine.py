@@ -38,8 +38,7 @@ def folder(table: str) -> str:
 
 @pytest.mark.long
 def test_reports_are_made_from_exports_of_all_three_tables(machine: Machine) -> None:
-    ending = machine.run()
-    assert ending.status == "SUCCEEDED", ending.error
+    machine.succeed()
     exports = {each["TableArn"]: each for each in machine.services.of("ExportTableToPointInTime")}
     assert set(exports) == {"Usage.Arn", "Messages.Arn", "Directory.Arn"}
     for asked in exports.values():
@@ -54,7 +53,7 @@ def test_reports_are_made_from_exports_of_all_three_tables(machine: Machine) -> 
 def test_jobs_start_when_the_last_export_has_ended(machine: Machine) -> None:
     still = {"ExportStatus": "IN_PROGRESS"}
     machine.services.exporting["Messages"] = [still, still, {"ExportStatus": "COMPLETED"}]
-    assert machine.run().status == "SUCCEEDED"
+    machine.succeed()
     names = [name for name, _ in machine.services.calls]
     assert max(i for i, name in enumerate(names) if name == "DescribeExport") < names.index(
         "StartJobRun"
@@ -100,23 +99,25 @@ def test_each_job_proposes_and_its_proposal_is_published(machine: Machine) -> No
     assert published["billing"]["proposal"] != published["backlog"]["proposal"]
 
 
+def published(machine: Machine, report: str) -> list[dict[str, Any]]:
+    """The calls of `publish_report` for a report."""
+    return [each for each in machine.services.of("Invoke") if each["report"] == report]
+
+
 def test_an_outdated_run_is_made_again_with_a_proposal_of_its_own(machine: Machine) -> None:
     outdated = {"outcome": "outdated", "next": None}
     machine.services.publishing["billing"] = [outdated, {"outcome": "published", "next": None}]
-    assert machine.run().status == "SUCCEEDED"
+    machine.succeed()
     jobs = [each for each in machine.services.of("StartJobRun") if each["name"] == "billing"]
-    asked = [each for each in machine.services.of("Invoke") if each["report"] == "billing"]
+    asked = published(machine, "billing")
     assert len(jobs) == len(asked) == len({each["clientToken"] for each in jobs}) == 2
     assert [arguments(each)[-1] for each in jobs] == [each["proposal"] for each in asked]
 
 
 def test_a_run_that_is_always_outdated_fails(machine: Machine) -> None:
     machine.services.publishing["backlog"] = [{"outcome": "outdated", "next": None}]
-    ending = machine.run()
-    assert ending.status == "FAILED"
-    assert ending.error == (
-        "ReportFailed: The backlog job: Outdated: other runs were published meanwhile"
-    )
+    error = "ReportFailed: The backlog job: Outdated: other runs were published meanwhile"
+    assert machine.fail() == error
     jobs = [each["name"] for each in machine.services.of("StartJobRun")]
     assert sorted(jobs) == ["backlog"] * 3 + ["billing"]
 
@@ -127,8 +128,8 @@ def test_documents_are_copied_in_as_many_calls_as_it_takes(machine: Machine) -> 
         {"outcome": "published", "next": 800},
         {"outcome": "published", "next": None},
     ]
-    assert machine.run().status == "SUCCEEDED"
-    asked = [each for each in machine.services.of("Invoke") if each["report"] == "billing"]
+    machine.succeed()
+    asked = published(machine, "billing")
     assert [each["next"] for each in asked] == [0, 400, 800]
 
 
@@ -144,7 +145,7 @@ def test_what_was_made_from_what_is_recorded_beside_the_reports(machine: Machine
 
 def test_a_repeated_call_has_the_token_of_its_execution(machine: Machine) -> None:
     machine.services.refusing = {"ExportTableToPointInTime": [400], "StartJobRun": [429]}
-    assert machine.run("night-1").status == "SUCCEEDED"
+    machine.succeed("night-1")
     exports = machine.services.of("ExportTableToPointInTime")
     assert len(exports) == 4
     assert len({each["ClientToken"] for each in exports}) == 3
@@ -160,27 +161,22 @@ def test_a_repeated_call_has_the_token_of_its_execution(machine: Machine) -> Non
 def test_an_export_that_failed_ends_it_before_any_job(machine: Machine) -> None:
     failed = {"ExportStatus": "FAILED", "FailureCode": "S3AccessDenied", "FailureMessage": "denied"}
     machine.services.exporting["Usage"] = [failed]
-    ending = machine.run()
-    assert ending.status == "FAILED"
-    assert ending.error == f"ExportsFailed: ExportFailed: {export_arn('Usage')} (usage): denied"
+    assert machine.fail() == f"ExportsFailed: ExportFailed: {export_arn('Usage')} (usage): denied"
     assert machine.services.of("StartJobRun") == machine.services.of("PutObject") == []
 
 
 def test_an_export_that_is_refused_ends_it_with_the_reason(machine: Machine) -> None:
     machine.services.refusing["ExportTableToPointInTime"] = [400] * 30
-    ending = machine.run()
-    assert ending.status == "FAILED"
-    assert "slow down" in ending.error
+    assert "slow down" in machine.fail()
     assert machine.services.of("StartJobRun") == []
 
 
 @pytest.mark.long
 def test_an_export_that_does_not_end_is_given_up_after_six_hours(machine: Machine) -> None:
     machine.services.exporting["Directory"] = [{"ExportStatus": "IN_PROGRESS"}]
-    ending = machine.run()
-    assert ending.status == "FAILED"
-    assert ending.error.startswith("ExportsFailed: ExportTimedOut: ")
-    assert "(directory)" in ending.error
+    error = machine.fail()
+    assert error.startswith("ExportsFailed: ExportTimedOut: ")
+    assert "(directory)" in error
     looks = [each["ExportArn"] for each in machine.services.of("DescribeExport")]
     assert looks.count(export_arn("Directory")) * 60 == pytest.approx(6 * 3_600, rel=0.01)
     assert machine.services.of("StartJobRun") == []
@@ -194,9 +190,7 @@ def test_a_job_that_failed_is_named_and_the_other_report_is_made(
         {"state": "RUNNING"},
         {"state": "FAILED", "stateDetails": "exit code 2"},
     ]
-    ending = machine.run()
-    assert ending.status == "FAILED"
-    assert ending.error == f"JobFailed: The {broken} job, run run-{broken}: FAILED: exit code 2"
+    assert machine.fail() == f"JobFailed: The {broken} job, run run-{broken}: FAILED: exit code 2"
     followed = {each["jobRunId"] for each in machine.services.of("GetJobRun")}
     assert followed == {"run-billing", "run-backlog"}
     assert machine.services.of("PutObject") == [kept_chain(machine)], f"{whole} alone is no run"
@@ -204,19 +198,16 @@ def test_a_job_that_failed_is_named_and_the_other_report_is_made(
 
 def test_a_job_that_cannot_be_started_is_told_with_the_reason(machine: Machine) -> None:
     machine.services.refusing["StartJobRun"] = [429] * 30
-    ending = machine.run()
-    assert ending.status == "FAILED"
-    assert "The billing job: " in ending.error
-    assert "slow down" in ending.error
+    error = machine.fail()
+    assert "The billing job: " in error
+    assert "slow down" in error
     assert machine.services.of("PutObject") == [kept_chain(machine)]
 
 
 def test_a_job_that_does_not_end_is_given_up(machine: Machine) -> None:
     machine.let_jobs_last_a_second()
     machine.services.running["backlog"] = [{"state": "RUNNING"}]
-    ending = machine.run()
-    assert ending.status == "FAILED"
-    assert ending.error == "ReportFailed: The backlog job: JobTimedOut: no end within 130 minutes"
+    assert machine.fail() == "ReportFailed: The backlog job: JobTimedOut: no end within 130 minutes"
     assert machine.services.of("PutObject") == [kept_chain(machine)]
 
 
@@ -232,8 +223,7 @@ def nights(machine: Machine, count: int, first: int = 1) -> list[list[str]]:
     for night in range(first, first + count):
         machine.services.calls.clear()
         machine.services.export_id = f"0170000000000{night}-aa"
-        ending = machine.run(f"night-{night}", at=f"2026-11-{night:02}T01:30:00Z")
-        assert ending.status == "SUCCEEDED", ending.error
+        machine.succeed(f"night-{night}", at=f"2026-11-{night:02}T01:30:00Z")
         asked = machine.services.of("ExportTableToPointInTime")
         made.append([window(each) for each in sorted(asked, key=lambda each: each["TableArn"])])
     return made
@@ -282,8 +272,7 @@ def test_a_window_that_is_refused_is_a_whole_export(machine: Machine) -> None:
     nights(machine, 2)
     machine.services.calls.clear()
     machine.services.refusing["ExportTableToPointInTime"] = [400] * 15
-    ending = machine.run("night-9", at="2026-11-09T01:30:00Z")
-    assert ending.status == "SUCCEEDED", ending.error
+    machine.succeed("night-9", at="2026-11-09T01:30:00Z")
     assert {window(each) for each in machine.services.of("ExportTableToPointInTime")[-3:]} == {
         "whole 09"
     }

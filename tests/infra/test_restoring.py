@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,13 @@ from typing import Any
 import boto3
 import pytest
 from botocore.session import get_session
-from moto import mock_aws
 from msgspec.structs import replace
+from tests.infra.tools import nested
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.runtime.core import Tables
 from cirrusmq.runtime.store import Store
 from cirrusmq.wiring.bootstrap import make_dynamodb
-from cirrusmq_local.cloud.cloudformation import StackTemplate
 from cirrusmq_local.cloud.template import load
 from cirrusmq_local.testing import World
 from release import ROOT, read_parameters
@@ -30,13 +28,9 @@ TABLES = ("Directory", "Messages", "Usage")
 
 
 @pytest.fixture
-def deployed(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+def deployed(in_aws: None) -> dict[str, str]:
     """A stack with the tables as the template makes them; its outputs."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    whole = StackTemplate(root / "template.yaml", "cirrusmq", REGION)
-    (tables,) = (each for each in whole.stacks() if each.path.parent.name == "tables")
+    tables = nested("tables")
     made = tables.resolve(tables.document["Resources"])
     stack = {
         "Resources": {
@@ -45,23 +39,22 @@ def deployed(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, 
         },
         "Outputs": {f"{name}Table": {"Value": {"Ref": name}} for name in TABLES},
     }
-    with mock_aws():
-        cloudformation = boto3.client("cloudformation")
-        cloudformation.create_stack(StackName="cirrusmq", TemplateBody=json.dumps(stack))
-        (found,) = cloudformation.describe_stacks(StackName="cirrusmq")["Stacks"]
-        client = boto3.client("dynamodb")
-        for each in found["Outputs"]:
-            properties = made[each["OutputKey"].removesuffix("Table")]["Properties"]
-            # moto's CloudFormation leaves these out.
-            client.update_time_to_live(
-                TableName=each["OutputValue"],
-                TimeToLiveSpecification=properties["TimeToLiveSpecification"],
-            )
-            client.update_continuous_backups(
-                TableName=each["OutputValue"],
-                PointInTimeRecoverySpecification=properties["PointInTimeRecoverySpecification"],
-            )
-        yield {each["OutputKey"]: each["OutputValue"] for each in found["Outputs"]}
+    cloudformation = boto3.client("cloudformation")
+    cloudformation.create_stack(StackName="cirrusmq", TemplateBody=json.dumps(stack))
+    (found,) = cloudformation.describe_stacks(StackName="cirrusmq")["Stacks"]
+    client = boto3.client("dynamodb")
+    for each in found["Outputs"]:
+        properties = made[each["OutputKey"].removesuffix("Table")]["Properties"]
+        # moto's CloudFormation leaves these out.
+        client.update_time_to_live(
+            TableName=each["OutputValue"],
+            TimeToLiveSpecification=properties["TimeToLiveSpecification"],
+        )
+        client.update_continuous_backups(
+            TableName=each["OutputValue"],
+            PointInTimeRecoverySpecification=properties["PointInTimeRecoverySpecification"],
+        )
+    return {each["OutputKey"]: each["OutputValue"] for each in found["Outputs"]}
 
 
 def settings(name: str) -> dict[str, Any]:

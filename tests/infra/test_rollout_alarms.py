@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.infra.transformed import Transformed
+from tests.infra.transformed import Transformed, transformed_of
 
 from cirrusmq_local.testing import Client, World
 
@@ -18,16 +18,13 @@ IF_ASKED = {"CallDeploymentGroup", "PushSlowDeploymentGroup"}
 CALLED = ("send", "receive", "delete", "publish", "subscribe", "manage")
 
 
-def alarm(transformed: list[Path], folder: str, name: str, **given: str) -> dict[str, Any]:
-    (path,) = (each for each in transformed if each.parent.name == folder)
-    told = {
-        "Service": "cirrusmq",
-        "Release": "0123456789",
-        "RefusedPercent": 5,
-        "RolloutAlarms": "on",
-        **given,
-    }
-    found: dict[str, Any] = Transformed(path, told).resources("AWS::CloudWatch::Alarm")[name]
+def alarm(
+    transformed: list[Path], name: str, folder: str = "rollouts", **given: str
+) -> dict[str, Any]:
+    """An alarm of a release, in a deployment with these parameters."""
+    told = {"Service": "cirrusmq", "Release": "0123456789", "RefusedPercent": 5}
+    template = transformed_of(transformed, folder, **{**told, "RolloutAlarms": "on", **given})
+    found: dict[str, Any] = template.resources("AWS::CloudWatch::Alarm")[name]
     return found
 
 
@@ -47,13 +44,6 @@ def rings(held: dict[str, Any], **data: int) -> bool:
     return bool(values["rings"] > held["Threshold"])
 
 
-def of_a_version(transformed: list[Path], **given: str) -> dict[str, Any]:
-    path = transformed[0]
-    made = Transformed(path, {"Release": "0123456789", **given})
-    found: dict[str, Any] = made.resources("AWS::CloudWatch::Alarm")["SendErrors"]
-    return found
-
-
 def average_rings(held: dict[str, Any], *minutes: tuple[int, int]) -> bool:
     """Whether an alarm of an average rings after these minutes of (errors, calls)."""
     assert (held["Statistic"], held["MetricName"]) == ("Average", "Errors")
@@ -65,7 +55,7 @@ def average_rings(held: dict[str, Any], *minutes: tuple[int, int]) -> bool:
 
 
 def test_the_errors_of_a_version_turn_it_back_as_a_rate(transformed: list[Path]) -> None:
-    held = of_a_version(transformed)
+    held = alarm(transformed, "SendErrors", folder="")
     assert not average_rings(held, *[(1, 6_000_000)] * 5)  # a tenth of 60 million in a minute
     assert not average_rings(held, *[(300, 6_000_000)] * 5)
     assert not average_rings(held, (1, 10), (0, 10), (0, 10))  # too few to tell
@@ -76,7 +66,7 @@ def test_the_errors_of_a_version_turn_it_back_as_a_rate(transformed: list[Path])
 
 
 def test_the_errors_of_a_release_turn_it_back_among_all_calls(transformed: list[Path]) -> None:
-    held = alarm(transformed, "rollouts", "NewRelease")
+    held = alarm(transformed, "NewRelease")
     all_calls = {"send": 20_000_000, "receive": 20_000_000, "delete": 20_000_000}
     assert not rings(held, errors=1, **all_calls)
     assert not rings(held, errors=20_000, **all_calls)  # one call in 3,000
@@ -86,18 +76,18 @@ def test_the_errors_of_a_release_turn_it_back_among_all_calls(transformed: list[
 
 
 def test_a_release_that_refuses_its_tenth_of_the_calls_goes_back(transformed: list[Path]) -> None:
-    held = alarm(transformed, "rollouts", "NewRelease")
+    held = alarm(transformed, "NewRelease")
     assert rings(held, refused=1_000, send=5_000, receive=5_000)
     assert not rings(held, refused=400, send=5_000, receive=5_000)
     assert not rings(held, refused=9, send=10)
-    usual = alarm(transformed, "rollouts", "NewRelease", RefusedPercent="50")
+    usual = alarm(transformed, "NewRelease", RefusedPercent="50")
     assert not rings(usual, refused=1_000, send=5_000, receive=5_000)
 
 
 def test_a_bug_that_rings_may_be_mended(transformed: list[Path]) -> None:
     off = {"RolloutAlarms": "off"}
     assert not Transformed(transformed[0], off).resources("AWS::CloudWatch::Alarm")
-    released = alarm(transformed, "rollouts", "NewRelease", **off)
+    released = alarm(transformed, "NewRelease", **off)
     assert not rings(released, errors=1_000, refused=1_000, send=1_000)
     assert sum("MetricStat" in part for part in released["Metrics"]) == 1
 
@@ -124,10 +114,9 @@ def test_rollouts_watch_alarms_that_are_made(
 
 def test_an_alarm_is_made_anew_for_each_release(transformed: list[Path]) -> None:
     """One that is changed keeps its state: it would stop the release that mends the last one."""
-    assert alarm(transformed, "rollouts", "NewRelease")["AlarmName"].endswith("-0123456789")
-    path = transformed[0]
+    assert alarm(transformed, "NewRelease")["AlarmName"].endswith("-0123456789")
     names = []
-    for name, held in Transformed(path).resources("AWS::CloudWatch::Alarm").items():
+    for name, held in Transformed(transformed[0]).resources("AWS::CloudWatch::Alarm").items():
         assert re.fullmatch(r"cirrusmq-[a-z_]+-\w+Version\w*[.]Version", held["AlarmName"]), name
         names.append(held["AlarmName"])
     assert len(set(names)) == len(names) == 12
@@ -164,8 +153,7 @@ def refusals() -> Iterator[Refusals]:
 
 
 def test_the_filters_read_what_the_lines_have(transformed: list[Path]) -> None:
-    (path,) = (each for each in transformed if each.parent.name == "rollouts")
-    filters = Transformed(path).resources("AWS::Logs::MetricFilter")
+    filters = transformed_of(transformed, "rollouts").resources("AWS::Logs::MetricFilter")
     refused = filters["RefusalsOfRelease"]
     assert refused["FilterPattern"] == '{ $.message = "refused" && $.release = "*" }'
     assert '$.level = "ERROR"' in filters["ErrorsOfRelease"]["FilterPattern"]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import boto3
 import pytest
 import yaml
 from botocore.exceptions import ClientError
-from moto import mock_aws
-from tests.infra.tools import ROOT
+from tests.infra.tools import ROOT, nested
 
 from cirrusmq_local.cloud.cloudformation import StackTemplate
 from cirrusmq_local.testing import World
@@ -32,10 +29,10 @@ OTHERS = {"ReportsMachine", "ReportsBucket", "AllAtOnce"}
 
 
 @pytest.fixture(scope="module")
-def named() -> set[str]:
+def named(stacks: list[StackTemplate]) -> set[str]:
     """Names of parameters, resources and outputs of the templates."""
     found: set[str] = set()
-    for stack in StackTemplate(ROOT / "template.yaml", "cirrusmq", "local").stacks():
+    for stack in stacks:
         for section in ("Parameters", "Resources", "Outputs"):
             found |= set(stack.document.get(section) or {})
     return found
@@ -99,20 +96,9 @@ def test_a_drained_queue_shows_that_nothing_is_left() -> None:
     world.engine.close()
 
 
-@pytest.fixture
-def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    with mock_aws():
-        yield boto3.client("dynamodb", region_name="eu-central-1")
-
-
-def test_a_table_goes_once_its_protection_is_off(dynamodb: Any) -> None:
-    (tables,) = (
-        each
-        for each in StackTemplate(ROOT / "template.yaml", "cirrusmq", "local").stacks()
-        if each.path.parent.name == "tables"
-    )
+@pytest.mark.usefixtures("in_aws")
+def test_a_table_goes_once_its_protection_is_off() -> None:
+    dynamodb, tables = boto3.client("dynamodb"), nested("tables")
     properties = tables.resolve(tables.document["Resources"])["Messages"]["Properties"]
     wanted = ("AttributeDefinitions", "KeySchema", "BillingMode", "DeletionProtectionEnabled")
     dynamodb.create_table(TableName="m", **{name: properties[name] for name in wanted})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.infra.test_rollout_alarms import rings
-from tests.infra.transformed import Transformed
+from tests.infra.transformed import Transformed, transformed_of
 
 FEW = {
     "ApiErrors",
@@ -22,7 +22,6 @@ FEW = {
 
 
 def made(transformed: list[Path], **given: str) -> Transformed:
-    (path,) = (each for each in transformed if each.parent.name == "alarms")
     told = {
         "Service": "cirrusmq",
         "AlarmLevel": "all",
@@ -30,7 +29,7 @@ def made(transformed: list[Path], **given: str) -> Transformed:
         "DirectUrls": "true",
         "NightlyReports": "ENABLED",
     }
-    return Transformed(path, {**told, **given})
+    return transformed_of(transformed, "alarms", **{**told, **given})
 
 
 def alarms(transformed: list[Path], **given: str) -> dict[str, Any]:
@@ -42,45 +41,48 @@ def share_rings(held: dict[str, Any], **data: int) -> bool:
     return rings(held, **{**ids, **data})
 
 
-def test_errors_of_the_api_ring_as_a_share_of_what_99_9_percent_leave(
-    transformed: list[Path],
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        # Errors of the API ring as a share of what 99.9 % leave.
+        ("ApiErrors", {"errors": 9, "calls": 9}, False),
+        ("ApiErrors", {"errors": 6_000, "calls": 10_000_000}, False),  # six in ten thousand
+        ("ApiErrors", {"errors": 20, "calls": 1_000}, True),
+        ("ApiErrors", {"errors": 150_000, "calls": 10_000_000}, True),
+        ("ApiErrorsSlow", {"errors": 29, "calls": 100}, False),
+        ("ApiErrorsSlow", {"errors": 700, "calls": 100_000}, True),
+        ("ApiErrorsSlow", {"errors": 500, "calls": 100_000}, False),
+        # Errors of direct URLs ring by all four.
+        (
+            "DirectErrors",
+            {"send_errors": 5, "delete_errors": 5, "send": 300, "receive": 300},
+            True,
+        ),
+        ("DirectErrors", {"send_errors": 5, "delete_errors": 4, "send": 10}, False),
+        ("DirectErrors", {"send_errors": 10, "receive": 1_000}, False),
+        *[
+            (name, {"throttles": throttles, "calls": calls}, expected)
+            for name in ("Throttles", "DialectThrottles")
+            for throttles, calls, expected in (
+                (99, 10, False),
+                (1_000, 1_000_000, False),
+                (100, 5_000, True),
+            )
+        ],
+        ("TablesThrottled", {"writes": 99}, False),
+        ("TablesThrottled", {"writes": 500, "reads": 400, "write_units": 1_000_000}, False),
+        ("TablesThrottled", {"writes": 500, "reads": 600, "write_units": 1_000_000}, True),
+    ],
+    ids=str,
+)
+def test_an_alarm_rings_for_a_share_above_a_floor(
+    transformed: list[Path], name: str, data: dict[str, int], *, expected: bool
 ) -> None:
-    fast = alarms(transformed)["ApiErrors"]
-    assert not share_rings(fast, errors=9, calls=9)
-    assert not share_rings(fast, errors=6_000, calls=10_000_000)  # six in ten thousand
-    assert share_rings(fast, errors=20, calls=1_000)
-    assert share_rings(fast, errors=150_000, calls=10_000_000)
-    slow = alarms(transformed)["ApiErrorsSlow"]
-    assert not share_rings(slow, errors=29, calls=100)
-    assert share_rings(slow, errors=700, calls=100_000)
-    assert not share_rings(slow, errors=500, calls=100_000)
-
-
-def test_errors_of_direct_urls_ring_by_all_four(transformed: list[Path]) -> None:
-    held = alarms(transformed)["DirectErrors"]
-    assert share_rings(held, send_errors=5, delete_errors=5, send=300, receive=300)
-    assert not share_rings(held, send_errors=5, delete_errors=4, send=10)
-    assert not share_rings(held, send_errors=10, receive=1_000)
-    assert "DirectErrors" not in alarms(transformed, DirectUrls="false")
-
-
-def test_throttles_ring_as_a_share(transformed: list[Path]) -> None:
-    held = alarms(transformed)["Throttles"]
-    assert not share_rings(held, throttles=99, calls=10)
-    assert not share_rings(held, throttles=1_000, calls=1_000_000)
-    assert share_rings(held, throttles=100, calls=5_000)
-    tables = alarms(transformed)["TablesThrottled"]
-    assert not share_rings(tables, writes=99)
-    assert not share_rings(tables, writes=500, reads=400, write_units=1_000_000)
-    assert share_rings(tables, writes=500, reads=600, write_units=1_000_000)
-
-
-def test_the_calls_of_other_sdks_ring_as_a_share_too(transformed: list[Path]) -> None:
-    (path,) = (each for each in transformed if each.parent.name == "dialects")
-    held = Transformed(path).resources("AWS::CloudWatch::Alarm")["DialectThrottles"]
-    assert not share_rings(held, throttles=99, calls=10)
-    assert not share_rings(held, throttles=1_000, calls=1_000_000)
-    assert share_rings(held, throttles=100, calls=5_000)
+    if name == "DialectThrottles":
+        dialects = transformed_of(transformed, "dialects")
+        assert share_rings(dialects.resources("AWS::CloudWatch::Alarm")[name], **data) == expected
+    else:
+        assert share_rings(alarms(transformed)[name], **data) == expected
 
 
 def test_the_share_of_the_quota_that_is_used_is_the_accounts_own(transformed: list[Path]) -> None:
@@ -101,6 +103,7 @@ def test_fewer_alarms_are_made_where_fewer_are_asked_for(
 ) -> None:
     assert set(alarms(transformed, AlarmLevel=level)) == wanted
     assert set(alarms(transformed)) > FEW
+    assert "DirectErrors" not in alarms(transformed, DirectUrls="false")
 
 
 def test_the_dashboard_stays_within_the_metrics_of_a_free_one(transformed: list[Path]) -> None:

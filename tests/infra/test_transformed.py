@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.infra.tools import ROOT, TEMPLATES, texts
+from tests.infra.test_policies import STARS_BY_DESIGN
+from tests.infra.tools import ROOT, TEMPLATES, deployment, of_type, texts
+from tests.infra.transformed import path_of
 
 import roles as review
-from cirrusmq_local.cloud.cloudformation import StackTemplate, read
+from cirrusmq_local.cloud.cloudformation import read
 
 # SAM gives each function every log of the account to write to, which a boundary takes back, traces
 # to send, and one that may be in a VPC its network interfaces, which know no narrower resource.
@@ -20,13 +22,6 @@ ADDED_BY_SAM = {
     *("AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"),
     "AWSLambdaVPCAccessExecutionRole",
 }
-STARS_BY_DESIGN = {
-    *("FindTheStream", "DeliverLogs", "FindLogs", "FollowExports", "FollowJobs", "ShowReports"),
-    *("WriteExports", "Record", "ReadCodeAndExports", "ReadAndReplaceReports", "Report"),
-    *("ProposeOnly", "ReadProposals", "SwapAndCopy"),
-}
-
-
 FUNCTIONS = [path.parent.name for path in ROOT.glob("functions/*/app.py")]
 # SAM makes it for CodeDeploy, and takes no other trust policy for it.
 WITHOUT_SOURCE = {"CodeDeployServiceRole"}
@@ -61,10 +56,9 @@ def referred(value: Any) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def roles(transformed: list[Path]) -> dict[str, Any]:
     return {
-        name: resource["Properties"]
+        name: resource
         for path in transformed
-        for name, resource in read(path)["Resources"].items()
-        if resource["Type"] == "AWS::IAM::Role"
+        for name, resource in of_type(read(path)["Resources"], "AWS::IAM::Role").items()
     }
 
 
@@ -145,17 +139,12 @@ def test_a_boundary_leaves_what_the_policies_of_functions_allow(
     (left,) = (each for each in policy["Statement"] if each["Sid"] == "WhatItsPoliciesAllow")
     left_there = set(left["Action"])
     bounded = {name: role for name, role in roles.items() if "PermissionsBoundary" in role}
-    carried = [
-        read(path)["Resources"]
-        for path in transformed
-        if path.parent.name in ("encryption", "bodies")
-    ]
+    carried = [read(path_of(transformed, folder)) for folder in ("encryption", "bodies")]
     of_policies = {
         action
-        for resources in carried
-        for held in resources.values()
-        if held["Type"] == "AWS::IAM::ManagedPolicy"
-        for statement in held["Properties"]["PolicyDocument"]["Statement"]
+        for document in carried
+        for held in of_type(document["Resources"], "AWS::IAM::ManagedPolicy").values()
+        for statement in held["PolicyDocument"]["Statement"]
         for action in texts(statement["Action"])
     }
     used = {
@@ -173,25 +162,20 @@ def test_nothing_deployed_is_a_wildcard(roles: dict[str, Any]) -> None:
         for text in texts([statement["Action"], statement["Resource"]])
         if "*" in text
     }
-    assert wild == STARS_BY_DESIGN
+    # As `test_policies.py` has them: SAM adds none.
+    assert wild <= {statement for _, statement in STARS_BY_DESIGN}
 
 
 def test_streams_and_schedules_start_the_alias_and_what_failed_is_told_of_it(
     transformed: list[Path],
 ) -> None:
     resources = read(transformed[0])["Resources"]
-
-    def of_type(kind: str) -> list[dict[str, Any]]:
-        return [held["Properties"] for held in resources.values() if held["Type"] == kind]
-
-    mappings = of_type("AWS::Lambda::EventSourceMapping")
-    assert {held["FunctionName"]["Ref"] for held in mappings} == {
-        "FanOutAliaslive",
-        "MeterAliaslive",
-    }
-    schedules = of_type("AWS::Events::Rule")
+    mappings = of_type(resources, "AWS::Lambda::EventSourceMapping").values()
+    started = sorted(held["FunctionName"]["Ref"] for held in mappings)
+    assert started == ["FanOutAliaslive", "MeterAliaslive"]
+    schedules = of_type(resources, "AWS::Events::Rule").values()
     assert [held["Targets"][0]["Arn"] for held in schedules] == [{"Ref": "SweepAliaslive"}]
-    configured = of_type("AWS::Lambda::EventInvokeConfig")
+    configured = of_type(resources, "AWS::Lambda::EventInvokeConfig").values()
     assert {held["Qualifier"] for held in configured} == {"live"}
 
 
@@ -221,10 +205,9 @@ def test_codedeploy_may_call_the_hook_whatever_the_name_of_the_stack(
     transformed: list[Path],
 ) -> None:
     """Its role, which SAM makes, may call functions of this beginning alone."""
-    (path,) = (each for each in transformed if each.parent.name == "trial")
-    resources = read(path)["Resources"]
-    (function,) = (h for h in resources.values() if h["Type"] == "AWS::Lambda::Function")
-    assert function["Properties"]["FunctionName"] == {"Fn::Sub": "CodeDeployHook_${Service}"}
+    resources = read(path_of(transformed, "trial"))["Resources"]
+    (function,) = of_type(resources, "AWS::Lambda::Function").values()
+    assert function["FunctionName"] == {"Fn::Sub": "CodeDeployHook_${Service}"}
     # It is called by its name, and so has no alias that would have to roll out first.
     kinds = {held["Type"] for held in resources.values()}
     assert kinds == {"AWS::Lambda::Function", "AWS::IAM::Role"}
@@ -258,7 +241,7 @@ def test_the_review_list_of_roles_is_that_of_the_templates(
 
 def test_confirmations_name_the_domain_unless_another_url_is_given() -> None:
     def public_url(**given: str) -> str:
-        stack = StackTemplate(ROOT / "template.yaml", "cirrusmq", "local", given)
+        stack = deployment(**given)
         push = stack.document["Resources"]["PushSlow"]["Properties"]
         return str(stack.resolve(push["Environment"]["Variables"]["PUBLIC_URL"]))
 

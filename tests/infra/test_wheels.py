@@ -6,11 +6,11 @@ import re
 import subprocess
 import sys
 from email.parser import Parser
-from importlib.metadata import packages_distributions
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from tests.infra.tools import MISSING, modules_beside
 
 import cirrusmq
 import cirrusmq_client
@@ -19,38 +19,25 @@ from pins import pins
 from wheels import build
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
-_CLIENT = """\
-import sys
-
-class Missing:
-    '''As if nothing but what it depends on were installed.'''
-
-    names = frozenset(sys.argv[1].split(","))
-
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in self.names:
-            raise ModuleNotFoundError(name=name)
-
-sys.meta_path.insert(0, Missing())
+_CLIENT = f"""\
+{MISSING}
 import cirrusmq_client
 from cirrusmq_client import Client, Connection, Consumer, Producer, AsyncClient
 client = Client(Connection(url="http://127.0.0.1:9", access_key_id="a", secret="b"))
 Consumer("orders", print, client=client)
 print(cirrusmq_client.__file__)
 """
-_OWN = (
-    _CLIENT.partition("import cirrusmq_client")[0]
-    + """\
+_OWN = f"""\
+{MISSING}
 import cirrusmq_in_process
 from cirrusmq_client import Client, Connection
 connection = Connection(url="http://127.0.0.1:9", access_key_id="a", secret="b")
 Client(connection, in_process=True)
-told = {"region": "eu-west-1", "directory": "d", "messages": "m", "account": "a", "format": 1}
+told = dict(region="eu-west-1", directory="d", messages="m", account="a", format=1)
 process = cirrusmq_in_process.open_process(told, "a")
 assert process.begin("POST", "/queues/orders/messages/receive") is not None
 print(cirrusmq_in_process.__file__)
 """
-)
 _SERVICE = """\
 from cirrusmq_local.cloud.template import TEMPLATE
 from cirrusmq_local.commands import cli
@@ -119,12 +106,7 @@ def test_the_clients_wheel_needs_httpx_alone_and_has_types(
         f"cirrusmq_client-{cirrusmq_client.__version__}.dist-info",
     }
     allowed = {*pins((root / "layers/client/requirements.txt").read_text()), "cirrusmq-client"}
-    others = [
-        module
-        for module, distributions in packages_distributions().items()
-        if not {name.lower().replace("_", "-") for name in distributions} & allowed
-        and module != "cirrusmq_client"
-    ]
+    others = [each for each in modules_beside(allowed) if each != "cirrusmq_client"]
     assert {"boto3", "sqlalchemy", "cirrusmq"} <= set(others)
     run_installed(wheel, tmp_path, _CLIENT, ",".join(others))
 
@@ -149,12 +131,7 @@ def test_a_process_of_its_own_needs_botocore_and_msgspec_besides(
         *("botocore", "jmespath", "msgspec", "python-dateutil", "six", "urllib3"),
         *("cirrusmq", "cirrusmq-client"),
     }
-    others = [
-        module
-        for module, distributions in packages_distributions().items()
-        if not {name.lower().replace("_", "-") for name in distributions} & allowed
-        and not module.startswith("cirrusmq")
-    ]
+    others = [each for each in modules_beside(allowed) if not each.startswith("cirrusmq")]
     assert {"boto3", "aws_lambda_powertools", "pynamodb"} <= set(others)
     run_installed(wheel, tmp_path, _OWN, ",".join(others), also=wheels["cirrusmq_client"])
 

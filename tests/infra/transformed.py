@@ -16,6 +16,21 @@ _PARTITIONS = {"aws": "eu-central-1", "aws-cn": "cn-north-1", "aws-us-gov": "us-
 """A region of each partition."""
 
 
+def transformed_of(transformed: list[Path], folder: str = "", **given: Any) -> Transformed:
+    """A template of the deployment with these parameters; of the folder, or the one above all."""
+    return Transformed(path_of(transformed, folder), given)
+
+
+def path_of(transformed: list[Path], folder: str) -> Path:
+    """The transformed template of a folder of `infra`, or the one above all."""
+    (path,) = (
+        (each for each in transformed[1:] if each.parent.name == folder)
+        if folder
+        else (transformed[:1])
+    )
+    return path
+
+
 class Transformed:
     """The resources of a transformed template, resolved.
 
