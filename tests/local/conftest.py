@@ -164,7 +164,7 @@ def service() -> Service:
 
 @pytest.fixture
 def run(serve: Any, service: Service, tmp_path: Path) -> Run:
-    """The command line against that service: `run("queue", "list", *data(tmp_path))`."""
+    """The command line against that service, whose data folder it names: `run("queue", "list")`."""
     keys = [
         "GET /queues",
         *(f"{method} {QUEUE}" for method in ("PUT", "GET", "DELETE")),
@@ -190,8 +190,16 @@ def run(serve: Any, service: Service, tmp_path: Path) -> Run:
     def start(
         *arguments: str, text: str = "", terminal: int | None = None, **variables: str
     ) -> Any:
+        named = () if "--data" in arguments else ("--data", str(tmp_path))
+        # Behind two dashes are names.
+        end = arguments.index("--") if "--" in arguments else len(arguments)
         return run_command(
-            *arguments, folder=tmp_path, text=text, terminal=terminal, seconds=SECONDS, **variables
+            *(*arguments[:end], *named, *arguments[end:]),
+            folder=tmp_path,
+            text=text,
+            terminal=terminal,
+            seconds=SECONDS,
+            **variables,
         )
 
     return start

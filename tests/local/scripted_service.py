@@ -54,7 +54,3 @@ def run_command(
         terminal=terminal,
         seconds=seconds,
     )
-
-
-def data(folder: Path) -> tuple[str, str]:
-    return "--data", str(folder)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from tests.local.conftest import function
 from tests.stack import START_SECONDS, Start, environment
 
 from cirrusmq.wiring.bucket import Bucket, make_s3
@@ -24,7 +25,7 @@ from cirrusmq_local.cloud.cloudformation import TemplateError
 from cirrusmq_local.cloud.functions import Functions
 from cirrusmq_local.cloud.guard import GuardedBucket
 from cirrusmq_local.cloud.permissions import Permissions
-from cirrusmq_local.cloud.template import Function, Template, load
+from cirrusmq_local.cloud.template import Template, load
 from cirrusmq_local.testing import World
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,21 +63,13 @@ class Stand:
         self.bodies = Bucket(partial(make_s3, session), declaration.name, lambda seconds: None)
 
     def run(self, operation: str, *arguments: Any, allowed: Permissions) -> Any:
-        function = Function(
-            name="sender",
-            folder=Path(),
-            handler="",
-            timeout_seconds=30,
-            memory_mb=128,
-            environment={},
-            permissions=allowed,
-        )
+        sender = replace(function("sender"), permissions=allowed)
 
         def handler(event: Any, context: Any) -> Any:
             answer = getattr(self.bodies, operation)(*arguments)
             return answer.decode() if isinstance(answer, bytes) else answer
 
-        return Functions({"sender": (function, handler)}).run("sender", {})
+        return Functions({"sender": (sender, handler)}).run("sender", {})
 
 
 @pytest.fixture

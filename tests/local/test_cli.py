@@ -6,17 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.local.scripted_service import QUEUE, Run, Service, data, run_command
+from tests.local.scripted_service import QUEUE, Run, Service, run_command
 
 
-def test_a_queue_is_made_with_the_attributes_given(
-    run: Run, service: Service, tmp_path: Path
-) -> None:
+def test_a_queue_is_made_with_the_attributes_given(run: Run, service: Service) -> None:
     made = {"delay_seconds": 5, "visibility_timeout_seconds": 30, "message_retention_seconds": 60}
     service.answers[f"PUT {QUEUE}"] = [(201, made)]
     attributes = ["-a", "delay_seconds=5", "-a", "description=my orders"]
     attributes += ["-a", 'dead_letter={"queue": "dead", "max_receives": 3}']
-    done = run("queue", "create", "orders", *attributes, *data(tmp_path))
+    done = run("queue", "create", "orders", *attributes)
     assert done.returncode == 0, done.stderr
     assert "orders" in done.stdout
     assert service.asked == [
@@ -32,53 +30,51 @@ def test_a_queue_is_made_with_the_attributes_given(
     assert service.authorizations == {"Bearer key:hush"}
 
 
-def test_a_name_that_begins_with_a_dash_stands_behind_two(
-    run: Run, service: Service, tmp_path: Path
-) -> None:
+def test_a_name_that_begins_with_a_dash_stands_behind_two(run: Run, service: Service) -> None:
     made = {"visibility_timeout_seconds": 30, "message_retention_seconds": 60}
     service.answers[f"PUT {QUEUE}"] = [(201, {"name": "-orders"} | made)]
-    done = run("queue", "create", *data(tmp_path), "--", "-orders")
+    done = run("queue", "create", "--", "-orders")
     assert done.returncode == 0, done.stderr
     assert "-orders" in done.stdout
     assert service.asked == [(f"PUT {QUEUE}", {})]
 
 
-def test_all_pages_of_queues_are_listed(run: Run, service: Service, tmp_path: Path) -> None:
+def test_all_pages_of_queues_are_listed(run: Run, service: Service) -> None:
     pages = [
         (200, {"queues": [{"name": "a"}], "cursor": "next"}),
         (200, {"queues": [{"name": "b"}]}),
     ]
     service.answers["GET /queues"] = list(pages)
-    listed = run("queue", "list", "--json", *data(tmp_path))
+    listed = run("queue", "list", "--json")
     assert json.loads(listed.stdout) == [{"name": "a"}, {"name": "b"}]
     service.answers["GET /queues"] = list(pages)
-    table = run("queue", "list", *data(tmp_path)).stdout
+    table = run("queue", "list").stdout
     assert "│ a " in table
     assert "│ b " in table
 
 
-def test_an_empty_listing_says_what_to_do(run: Run, service: Service, tmp_path: Path) -> None:
+def test_an_empty_listing_says_what_to_do(run: Run, service: Service) -> None:
     service.answers["GET /queues"] = [(200, {"queues": []})]
-    assert "queue create" in run("queue", "list", *data(tmp_path)).stdout
-    assert run("queue", "list", "--json", *data(tmp_path)).stdout == "[]\n"
+    assert "queue create" in run("queue", "list").stdout
+    assert run("queue", "list", "--json").stdout == "[]\n"
 
 
 SENT = {"id": "Msg-1", "body_md5": "5d41402abc4b2a76b9719d911017c592", "sent_at": "now"}
 
 
-def test_what_is_sent_arrives(run: Run, service: Service, tmp_path: Path) -> None:
+def test_what_is_sent_arrives(run: Run, service: Service) -> None:
     service.answers[f"POST {QUEUE}/messages"] = [(201, {"messages": [SENT]})]
     options = ["--tag", "new", "-a", "colour=red", "--delay-seconds", "5"]
-    done = run("send", "orders", "hello", *options, *data(tmp_path))
+    done = run("send", "orders", "hello", *options)
     assert (done.returncode, done.stdout) == (0, "Msg-1\n")
     message = {"tags": ["new"], "attributes": {"colour": "red"}, "delay_seconds": 5}
     assert service.asked[0][1] == {"messages": [{"body": "hello", **message}]}
 
 
-def test_lines_are_sent_in_batches(run: Run, service: Service, tmp_path: Path) -> None:
+def test_lines_are_sent_in_batches(run: Run, service: Service) -> None:
     service.answers[f"POST {QUEUE}/messages"] = [(201, {"messages": []})]
     lines = [f"line {number}" for number in range(20)] + ["x" * 100_000, "y" * 100_000]
-    assert run("send", "orders", *data(tmp_path), text="\n".join(lines)).returncode == 0
+    assert run("send", "orders", text="\n".join(lines)).returncode == 0
     batches = [[message["body"] for message in body["messages"]] for _, body in service.asked]
     assert [len(batch) for batch in batches] == [16, 6]
     assert len(set(service.attempts)) == 2
@@ -94,10 +90,10 @@ RECEIVED = {
 
 
 def test_what_is_received_is_shown_and_cannot_steer_the_terminal(
-    run: Run, service: Service, tmp_path: Path
+    run: Run, service: Service
 ) -> None:
     service.answers[f"POST {QUEUE}/messages/receive"] = [(200, {"messages": [RECEIVED]})]
-    done = run("receive", "orders", "--max", "3", "--wait-seconds", "0", *data(tmp_path))
+    done = run("receive", "orders", "--max", "3", "--wait-seconds", "0")
     assert done.returncode == 0
     assert "Msg-1" in done.stdout
     assert "\x1b" not in done.stdout
@@ -105,27 +101,25 @@ def test_what_is_received_is_shown_and_cannot_steer_the_terminal(
     assert service.asked == [(f"POST {QUEUE}/messages/receive", {"max": 3, "wait_seconds": 0})]
 
 
-def test_json_of_what_is_received_is_whole(run: Run, service: Service, tmp_path: Path) -> None:
+def test_json_of_what_is_received_is_whole(run: Run, service: Service) -> None:
     service.answers[f"POST {QUEUE}/messages/receive"] = [(200, {"messages": [RECEIVED]})]
-    done = run("receive", "orders", "--json", *data(tmp_path))
+    done = run("receive", "orders", "--json")
     assert json.loads(done.stdout) == RECEIVED
 
 
-def test_what_was_shown_is_deleted_when_told_so(run: Run, service: Service, tmp_path: Path) -> None:
+def test_what_was_shown_is_deleted_when_told_so(run: Run, service: Service) -> None:
     service.answers[f"POST {QUEUE}/messages/receive"] = [(200, {"messages": [RECEIVED]})]
     failed = {"receipt": "r1", "code": "ReceiptExpired", "detail": "too late"}
     service.answers[f"POST {QUEUE}/messages/delete"] = [(200, {"deleted": [], "failed": [failed]})]
-    done = run("receive", "orders", "--delete", *data(tmp_path))
+    done = run("receive", "orders", "--delete")
     assert service.asked[1] == (f"POST {QUEUE}/messages/delete", {"receipts": ["r1"]})
     assert "too late" in done.stderr
 
 
-def test_a_refused_call_exits_with_1_and_says_what_to_do(
-    run: Run, service: Service, tmp_path: Path
-) -> None:
+def test_a_refused_call_exits_with_1_and_says_what_to_do(run: Run, service: Service) -> None:
     problem = {"code": "QueueNotFound", "detail": "There is no queue of this name."}
     service.answers[f"GET {QUEUE}"] = [(404, problem)]
-    done = run("queue", "show", "orders", *data(tmp_path))
+    done = run("queue", "show", "orders")
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("cirrusmq: There is no queue of this name. (cirrusmq queue list")
@@ -143,6 +137,7 @@ def test_a_refused_call_exits_with_1_and_says_what_to_do(
         ("receive", "a", "--max", "17"),
         ("up", "--port", "x"),
         ("up", "--time-scale", "0"),
+        ("up", "--environments", "elsewhere"),
     ],
 )
 def test_wrong_usage_exits_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:

@@ -76,27 +76,9 @@ def a_connection_cut_short(folder: Path) -> None:
     (folder / "connection.json").write_text('{"url": "http://127.0', encoding="utf-8")
 
 
-def a_connection_without_account(folder: Path) -> None:
-    folder.mkdir()
-    held = {"url": "http://127.0.0.1:8080", "access_key_id": "k", "secret": "s"}
-    (folder / "connection.json").write_text(json.dumps(held), encoding="utf-8")
-
-
-def a_connection_without_a_signing_secret(folder: Path) -> None:
-    folder.mkdir()
-    held = {"url": "http://h", "account": "local", "access_key_id": "k", "secret": "s"}
-    held_too = {**held, "signing_key": {"access_key_id": "AKID"}}
-    (folder / "connection.json").write_text(json.dumps(held_too), encoding="utf-8")
-
-
 def a_sealing_key_cut_short(folder: Path) -> None:
     folder.mkdir()
     (folder / "sealing.key").write_text("00ff", encoding="utf-8")
-
-
-def a_clock_without_time(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "clock.json").write_text("{}", encoding="utf-8")
 
 
 def a_folder_for_a_log(folder: Path) -> None:
@@ -114,10 +96,7 @@ def a_folder_for_a_log(folder: Path) -> None:
         (a_store_with_other_keys, "data/store.sqlite", "is of another version"),
         (a_store_with_other_columns, "data/store.sqlite", "is of another version"),
         (a_connection_cut_short, "data/connection.json", "remove it"),
-        (a_connection_without_account, "data/connection.json", "remove it"),
-        (a_connection_without_a_signing_secret, "data/connection.json", "remove it"),
         (a_sealing_key_cut_short, "data/sealing.key", "put its copy back"),
-        (a_clock_without_time, "data/clock.json", "remove it"),
         (a_folder_for_a_log, "data/functions.log", "move it away"),
     ],
 )

@@ -61,7 +61,14 @@ def test_a_connection_is_replaced_whole(tmp_path: Path) -> None:
     assert data.read_connection() == CONNECTION | {"url": "http://other"}
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"url": "http://h"}', '{"url": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", '{"url": "http://h"}', '{"url": 1}'),
+        json.dumps({name: held for name, held in CONNECTION.items() if name != "account"}),
+        json.dumps({**CONNECTION, "signing_key": {"access_key_id": "AKID"}}),
+    ],
+)
 def test_a_damaged_connection_is_told(tmp_path: Path, text: str) -> None:
     path = tmp_path / "connection.json"
     path.write_text(text, encoding="utf-8")

@@ -23,13 +23,14 @@ from cirrusmq_local.commands import machine_checks, service_checks
 from cirrusmq_local.stack.data import DataFolder
 
 Doctor = Callable[..., tuple[int, dict[str, tuple[str, str]]]]
+Answer = Callable[[Any, Any], Any]
 
 
-def answer(value: Any, status: int = 200) -> Callable[[Any, Any], Any]:
+def answer(value: Any, status: int = 200) -> Answer:
     return lambda event, _: {"statusCode": status, "body": json.dumps(value)}
 
 
-def health(ahead: timedelta = timedelta(), scale: float = 1.0) -> Callable[[Any, Any], Any]:
+def health(ahead: timedelta = timedelta(), scale: float = 1.0) -> Answer:
     def tell(event: Any, _: Any) -> Any:
         now = (datetime.now(UTC) + ahead).isoformat(timespec="milliseconds")
         told = {"status": "ok", "version": "0.1.0", "time": now, "time_scale": scale}
@@ -65,22 +66,6 @@ def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
         return done.exit_code, {each["about"]: (each["state"], each["text"]) for each in found}
 
     return run
-
-
-def test_a_service_that_lost_data_is_wrong(doctor: Doctor, serve: Any, tmp_path: Path) -> None:
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    told: dict[str, Any] = {"status": "degraded", "detail": "the log was damaged", "version": "1"}
-    told |= {"time": now, "time_scale": 1.0}
-    port = serve({"GET /health": answer(told), "GET /queues": LISTED}).port
-    connect_to(tmp_path, port)
-    code, found = doctor()
-    assert code == 1
-    state, text = found["service"]
-    assert (state, text.partition("answers")[2]) == (
-        "wrong",
-        ", and lost data: the log was damaged",
-    )
-    assert found["clock"][0] == found["key"][0] == "ok"
 
 
 def test_all_is_well_where_a_service_answers_and_takes_the_key(
@@ -136,16 +121,6 @@ def test_nothing_answers(doctor: Doctor, tmp_path: Path, unused_port: int) -> No
     assert "key" not in found
 
 
-@pytest.mark.parametrize("body", [{"hello": "world"}, [], "text", {"time": "noon", "version": "1"}])
-def test_another_program_has_the_port(
-    doctor: Doctor, serve: Any, tmp_path: Path, body: Any
-) -> None:
-    connect_to(tmp_path, serve({"GET /health": answer(body)}).port)
-    code, found = doctor()
-    assert (code, found["service"][0]) == (1, "wrong")
-    assert "another program answers" in found["service"][1]
-
-
 def test_another_program_that_speaks_no_http_has_the_port() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         connection = Connection(
@@ -176,65 +151,71 @@ def test_a_service_that_hangs_is_said_to(monkeypatch: pytest.MonkeyPatch) -> Non
         assert "does not answer" in service_checks.check_service(connection).finding.text
 
 
+LOST = {"status": "degraded", "detail": "the log was damaged", "version": "1", "time_scale": 1.0}
+LOST |= {"time": datetime.now(UTC).isoformat(timespec="milliseconds")}
+ANOTHER = "another program answers"
+NO_KEY = "The access key is missing or wrong."
+
+
 @pytest.mark.parametrize(
-    ("status", "detail", "state", "expected"),
+    ("told", "listed", "about", "state", "text"),
     [
-        (401, "The access key is missing or wrong.", "wrong", "missing or wrong"),
-        (401, "the access key has expired", "wrong", "expired"),
-        (403, "its scope", "ok", "scope"),
-        (429, "too many", "wrong", "429"),
+        (answer(LOST), LISTED, "service", "wrong", "answers, and lost data: the log was damaged"),
+        (answer({"hello": "world"}), LISTED, "service", "wrong", ANOTHER),
+        (answer([]), LISTED, "service", "wrong", ANOTHER),
+        (answer("text"), LISTED, "service", "wrong", ANOTHER),
+        (answer({"time": "noon", "version": "1"}), LISTED, "service", "wrong", ANOTHER),
+        (health(), answer({"detail": NO_KEY}, 401), "key", "wrong", "missing or wrong"),
+        (health(), answer({"detail": NO_KEY}, 401), "key", "wrong", "cirrusmq key create"),
+        (health(), answer({"detail": "has expired"}, 401), "key", "wrong", "expired"),
+        (health(), answer({"detail": "has expired"}, 401), "key", "wrong", "cirrusmq key create"),
+        (health(), answer({"detail": "its scope"}, 403), "key", "ok", "scope"),
+        (health(), answer({"detail": "too many"}, 429), "key", "wrong", "429"),
+        (health(timedelta(hours=1)), LISTED, "clock", "wrong", "s behind the service's"),
+        (health(timedelta(hours=-1)), LISTED, "clock", "wrong", "s ahead of the service's"),
+        (
+            health(timedelta(days=3), scale=60),
+            *(LISTED, "clock", "ok", "the service's time runs 60 times as fast, as asked"),
+        ),
+    ],
+    ids=[
+        *("lost data", "an object", "a list", "a text", "no time"),
+        *("no key", "no key: what to do", "an old key", "an old key: what to do"),
+        *("a scope", "too many calls", "behind", "ahead", "faster"),
     ],
 )
-def test_a_key_that_is_refused(
+def test_a_service_that_is_wrong_in_one_way(
     doctor: Doctor,
     serve: Any,
     tmp_path: Path,
-    status: int,
-    detail: str,
+    told: Answer,
+    listed: Answer,
+    about: str,
     state: str,
-    expected: str,
+    text: str,
 ) -> None:
-    refused = answer({"detail": detail}, status)
-    connect_to(tmp_path, serve({"GET /health": health(), "GET /queues": refused}).port)
+    connect_to(tmp_path, serve({"GET /health": told, "GET /queues": listed}).port)
     code, found = doctor()
-    assert (code, found["key"][0]) == (1 if state == "wrong" else 0, state)
-    assert expected in found["key"][1]
-    assert status != 401 or "cirrusmq key create" in found["key"][1]
+    assert (code, found[about][0]) == (1 if state == "wrong" else 0, state)
+    assert text in found[about][1]
 
 
-@pytest.mark.parametrize(("ahead", "which"), [(3_600, "behind"), (-3_600, "ahead of")])
-def test_a_clock_that_is_far_off(
-    doctor: Doctor, serve: Any, tmp_path: Path, ahead: int, which: str
+@pytest.mark.parametrize(
+    ("variables", "text"),
+    [
+        ({"CIRRUSMQ_URL": "http://127.0.0.1:1"}, "CIRRUSMQ_SECRET not set"),
+        (
+            {"CIRRUSMQ_URL": "x", "CIRRUSMQ_ACCESS_KEY_ID": "k", "CIRRUSMQ_SECRET": "s"},
+            "is not a URL",
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_environment_is_said(
+    doctor: Doctor, variables: dict[str, str], text: str
 ) -> None:
-    late = health(timedelta(seconds=ahead))
-    connect_to(tmp_path, serve({"GET /health": late, "GET /queues": LISTED}).port)
-    code, found = doctor()
-    assert (code, found["clock"][0]) == (1, "wrong")
-    assert f"s {which} the service's" in found["clock"][1]
-
-
-def test_a_service_whose_time_runs_faster_is_as_asked(
-    doctor: Doctor, serve: Any, tmp_path: Path
-) -> None:
-    fast = health(timedelta(days=3), scale=60)
-    connect_to(tmp_path, serve({"GET /health": fast, "GET /queues": LISTED}).port)
-    code, found = doctor()
-    assert (code, found["clock"]) == (
-        0,
-        ("ok", "the service's time runs 60 times as fast, as asked"),
-    )
-
-
-def test_half_a_connection_in_the_environment_is_said(doctor: Doctor) -> None:
-    code, found = doctor(CIRRUSMQ_URL="http://127.0.0.1:1")
+    code, found = doctor(**variables)
     assert (code, found["service"][0]) == (1, "wrong")
-    assert "CIRRUSMQ_SECRET not set" in found["service"][1]
-
-
-def test_what_is_no_url_is_said(doctor: Doctor) -> None:
-    given = {"CIRRUSMQ_ACCESS_KEY_ID": "k", "CIRRUSMQ_SECRET": "s"}
-    code, found = doctor(CIRRUSMQ_URL="nonsense", **given)
-    assert (code, "is not a URL" in found["service"][1]) == (1, True)
+    assert text in found["service"][1]
 
 
 def test_little_space_is_said_before_there_is_none(

@@ -69,10 +69,3 @@ def test_a_change_holds_in_every_function_from_its_answer_on(start: Start, layou
     assert client.patch("/queues/changed", json={"max_message_bytes": 1_024}).status_code == 200
     refused = client.post("/queues/changed/messages", json=message)
     assert (refused.status_code, refused.json()["code"]) == (413, "MessageTooLarge")
-
-
-def test_there_are_two_layouts(start: Start) -> None:
-    stack = start("--environments", "elsewhere")
-    assert stack.ready == ""
-    assert stack.process.wait(20) == 2
-    assert "shared" in stack.errors()

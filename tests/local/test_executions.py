@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.local.conftest import function
 
 from cirrusmq_local.cloud import executions
 from cirrusmq_local.cloud.aws import make_session
@@ -22,8 +24,7 @@ from cirrusmq_local.cloud.executions import (
     UnknownStateMachineError,
 )
 from cirrusmq_local.cloud.functions import Functions
-from cirrusmq_local.cloud.invocation import Handler
-from cirrusmq_local.cloud.template import Function, StateMachine
+from cirrusmq_local.cloud.template import StateMachine
 from cirrusmq_local.testing import ManualClock
 
 ARN = "arn:aws:states:local:000000000000:stateMachine:retry"
@@ -269,26 +270,14 @@ def test_hundreds_of_executions_run_side_by_side() -> None:
 # --------------------------------------------------------------------------- through the client
 
 
-def caller(allowed: str) -> Function:
-    return Function(
-        name="caller",
-        folder=Path(),
-        handler="app.handler",
-        timeout_seconds=5,
-        memory_mb=128,
-        environment={},
-        permissions={allowed: {"states:StartExecution": ("",)}},
-    )
-
-
 def call(machine: Machine, handler: Callable[[Any], Any], allowed: str = ARN) -> Any:
     """The result of a function's call with a Step Functions client of its own."""
 
     def run(event: Any, context: Any) -> Any:
         return handler(client)
 
-    run_handler: Handler = run
-    functions = Functions({"caller": (caller(allowed), run_handler)})
+    may = {allowed: {"states:StartExecution": ("",)}}
+    functions = Functions({"caller": (replace(function("caller"), permissions=may), run)})
     client = make_session(lambda: functions, lambda: machine.executions).create_client(
         "stepfunctions"
     )
@@ -311,34 +300,28 @@ def test_the_product_starts_an_execution() -> None:
     assert machine.given == [GIVEN]
 
 
-def test_a_name_that_was_used_is_the_clients_error() -> None:
+@pytest.mark.parametrize(
+    ("asked", "allowed", "error", "said"),
+    [
+        (ARN, ARN, "ExecutionAlreadyExists", "ExecutionAlreadyExists"),
+        (ARN + "x", ARN + "x", "StateMachineDoesNotExist", "StateMachineDoesNotExist"),
+        (ARN, ARN + "-other", "ClientError", "not allowed states:Start"),
+    ],
+    ids=["a name that was used", "no state machine", "not allowed"],
+)
+def test_what_is_not_started_is_the_clients_error(
+    asked: str, allowed: str, error: str, said: str
+) -> None:
     machine = Machine(answers(after("done")))
-    machine.start()
-    machine.finish()
+    if error == "ExecutionAlreadyExists":
+        machine.start()
+        machine.finish()
 
-    def again(client: Any) -> None:
-        with pytest.raises(client.exceptions.ExecutionAlreadyExists):
-            client.start_execution(stateMachineArn=ARN, name="s-1", input=json.dumps(GIVEN))
-
-    call(machine, again)
-
-
-def test_a_state_machine_that_is_not_there_is_the_clients_error() -> None:
     def start(client: Any) -> None:
-        with pytest.raises(client.exceptions.StateMachineDoesNotExist):
-            client.start_execution(stateMachineArn=ARN + "x", name="s-1", input="{}")
+        with pytest.raises(getattr(client.exceptions, error), match=said):
+            client.start_execution(stateMachineArn=asked, name="s-1", input=json.dumps({"a": 1}))
 
-    call(Machine(answers()), start, allowed=ARN + "x")
-
-
-def test_a_function_starts_only_what_its_policies_allow() -> None:
-    machine = Machine(answers())
-
-    def refused(client: Any) -> None:
-        with pytest.raises(client.exceptions.ClientError, match="not allowed states:Start"):
-            client.start_execution(stateMachineArn=ARN, name="s-1", input="{}")
-
-    call(machine, refused, allowed=ARN + "-other")
+    call(machine, start, allowed)
     assert machine.executions.running == []
 
 

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.local.conftest import function
 
 from cirrusmq_local.cloud.functions import Functions
 from cirrusmq_local.cloud.guard import GuardedEngine
-from cirrusmq_local.cloud.template import Function
 from cirrusmq_local.engine import Engine, EngineError, TableSpec
 
 KEY = {"pk": {"S": "a"}, "sk": {"S": "b"}}
@@ -24,17 +24,10 @@ class Stand:
         self.guarded = GuardedEngine(self.engine)
 
     def run(self, operation: str, request: dict[str, Any], *allowed: str, keys: str = "") -> Any:
-        function = Function(
-            name="reader",
-            folder=Path(),
-            handler="",
-            timeout_seconds=1,
-            memory_mb=128,
-            environment={},
-            permissions={"Items.Arn": {f"dynamodb:{action}": (keys,) for action in allowed}},
-        )
+        may = {"Items.Arn": {f"dynamodb:{action}": (keys,) for action in allowed}}
+        reader = replace(function("reader"), permissions=may)
         functions = Functions(
-            {"reader": (function, lambda event, context: self.guarded.execute(operation, request))}
+            {"reader": (reader, lambda event, context: self.guarded.execute(operation, request))}
         )
         return functions.run("reader", {})
 

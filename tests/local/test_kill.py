@@ -179,7 +179,18 @@ def drain(stack: Stack, history: History) -> None:
     pytest.fail(f"not drained after {DRAIN_SECONDS} s: {counts}")
 
 
-def kill_under_load(start: Start, seed: int, *, large: bool = False) -> None:
+@pytest.mark.parametrize(
+    ("seed", "large"),
+    [
+        (0, False),
+        (50, True),
+        *[pytest.param(seed, False, marks=pytest.mark.long) for seed in range(100, 120)],
+        *[pytest.param(seed, True, marks=pytest.mark.long) for seed in range(200, 210)],
+    ],
+)
+def test_a_kill_loses_nothing_answered_and_no_message_of_1_mb(
+    start: Start, seed: int, *, large: bool
+) -> None:
     history = History()
     sent, deleted = (LARGE_SENT, LARGE_DELETED) if large else (SENT, DELETED)
     stack = start(*ARGUMENTS)
@@ -213,24 +224,3 @@ def kill_under_load(start: Start, seed: int, *, large: bool = False) -> None:
         f"seed {seed}: {len(history.sent)} messages sent, {history.large()} of 1 MB; none lost,"
         f" {len(history.deleted)} deleted, none came again"
     )
-
-
-@pytest.mark.parametrize("seed", range(1))
-def test_a_kill_loses_nothing_answered(start: Start, seed: int) -> None:
-    kill_under_load(start, seed)
-
-
-def test_a_kill_loses_no_message_of_1_mb(start: Start) -> None:
-    kill_under_load(start, 50, large=True)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 120))
-def test_many_kills_lose_nothing_answered(start: Start, seed: int) -> None:
-    kill_under_load(start, seed)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(200, 210))
-def test_many_kills_lose_no_message_of_1_mb(start: Start, seed: int) -> None:
-    kill_under_load(start, seed, large=True)

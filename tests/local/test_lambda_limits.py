@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.local.conftest import function
+from tests.local.conftest import HandTime, function
 
 from cirrusmq_local.cloud.aws import make_session
 from cirrusmq_local.cloud.functions import Functions
@@ -31,21 +31,6 @@ PUT = {"TableName": "Items", "Item": {"pk": {"S": "a"}, "sk": {"S": "b"}}}
 GET = {"TableName": "Items", "Key": PUT["Item"]}
 
 
-class HandTime:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 100.0
-
-    def now(self) -> float:
-        return self.seconds
-
-
-@pytest.fixture
-def time() -> HandTime:
-    return HandTime()
-
-
 @pytest.fixture
 def engine() -> Iterator[Engine]:
     made = Engine(None, [TableSpec("Items")], now_ms=lambda: 1)
@@ -57,64 +42,64 @@ def text_answer(body: str) -> dict[str, Any]:
     return {"statusCode": 200, "headers": {}, "body": body, "isBase64Encoded": False}
 
 
-def run(time: HandTime, handler: Handler, event: Any = None) -> Any:
-    return invoke(function("reader"), handler, event or {}, time.now)
+def run(hand_time: HandTime, handler: Handler, event: Any = None) -> Any:
+    return invoke(function("reader"), handler, event or {}, hand_time.monotonic)
 
 
 @pytest.mark.parametrize("character", ["é", "語", '"'])
-def test_an_answer_counts_as_the_runtime_encodes_it(time: HandTime, character: str) -> None:
+def test_an_answer_counts_as_the_runtime_encodes_it(hand_time: HandTime, character: str) -> None:
     one = len(json.dumps(character)) - 2
     fits = text_answer(character * ((PAYLOAD_BYTES - 200) // one))
-    assert run(time, lambda event, context: fits) == fits
+    assert run(hand_time, lambda event, context: fits) == fits
     with pytest.raises(AnswerTooLargeError):
-        run(time, lambda event, context: text_answer(character * (PAYLOAD_BYTES // one)))
+        run(hand_time, lambda event, context: text_answer(character * (PAYLOAD_BYTES // one)))
 
 
-def test_what_base64_has_no_need_to_escape_may_be_larger(time: HandTime) -> None:
+def test_what_base64_has_no_need_to_escape_may_be_larger(hand_time: HandTime) -> None:
     body = base64.b64encode("語".encode() * 1_500_000).decode()
     answer = text_answer(body) | {"isBase64Encoded": True}
-    assert run(time, lambda event, context: answer) == answer
+    assert run(hand_time, lambda event, context: answer) == answer
 
 
-def test_an_event_that_is_too_large_does_not_reach_the_function(time: HandTime) -> None:
+def test_an_event_that_is_too_large_does_not_reach_the_function(hand_time: HandTime) -> None:
     calls: list[Any] = []
     with pytest.raises(EventTooLargeError):
-        run(time, lambda event, context: calls.append(event), {"body": "a" * PAYLOAD_BYTES})
+        run(hand_time, lambda event, context: calls.append(event), {"body": "a" * PAYLOAD_BYTES})
     assert calls == []
 
 
-def test_the_context_counts_down_to_the_timeout(time: HandTime) -> None:
+def test_the_context_counts_down_to_the_timeout(hand_time: HandTime) -> None:
     def handler(event: Any, context: Any) -> Any:
-        time.seconds += 28.5
+        hand_time.seconds += 28.5
         return context.get_remaining_time_in_millis()
 
-    assert run(time, handler) == 500
+    assert run(hand_time, handler) == 500
 
 
-def test_a_function_that_answers_after_its_timeout_has_not_answered(time: HandTime) -> None:
+def test_a_function_that_answers_after_its_timeout_has_not_answered(hand_time: HandTime) -> None:
     def handler(event: Any, context: Any) -> Any:
-        time.seconds += 29.1
+        hand_time.seconds += 29.1
         return {}
 
     with pytest.raises(TimedOutError, match="29 s"):
-        run(time, handler)
+        run(hand_time, handler)
 
 
 def test_what_a_function_writes_after_its_timeout_takes_no_effect(
-    time: HandTime, engine: Engine
+    hand_time: HandTime, engine: Engine
 ) -> None:
     guarded, caught = GuardedEngine(engine), []
 
     def handler(event: Any, context: Any) -> Any:
         guarded.execute("PutItem", PUT)
-        time.seconds += 29.1
+        hand_time.seconds += 29.1
         try:
             guarded.execute("DeleteItem", GET)
         except Exception as error:  # as a handler does that turns errors into answers
             caught.append(error)
 
     with pytest.raises(TimedOutError):
-        run(time, handler)
+        run(hand_time, handler)
     assert caught == []
     assert engine.execute("GetItem", GET)["Item"] == PUT["Item"]
 

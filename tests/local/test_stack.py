@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 import resource
 import signal
 import socket
 import stat
-import subprocess
 import time
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import httpx
 import pytest
-from tests.stack import COMMAND, START_SECONDS, Stack, Start, environment
+from tests.stack import START_SECONDS, Stack, Start
 
 
 def test_it_says_where_it_answers_and_how_to_connect(shared_stack: Stack) -> None:
@@ -95,16 +93,6 @@ def test_a_crash_is_told(start: Start) -> None:
     assert "Fatal Python error: Segmentation fault" in told
 
 
-def test_two_do_not_share_data(shared_stack: Stack) -> None:
-    second = Stack(shared_stack.folder)
-    code = second.process.wait(START_SECONDS)
-    told = second.errors()
-    assert (code, second.ready) == (1, "")
-    second.clean_up()
-    assert "in use" in told
-    assert told.count("\n") == 1
-
-
 def test_a_port_that_is_taken_is_told(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         up = start("--port", str(taken.getsockname()[1]))
@@ -142,15 +130,6 @@ def test_a_message_is_delayed_in_its_time(start: Start) -> None:
     assert message["body"] == "later"
 
 
-def test_functions_that_are_scheduled_run_when_asked(shared_stack: Stack) -> None:
-    client = shared_stack.client()
-    client.put("/queues/counted")
-    client.post("/queues/counted/messages", json={"messages": [{"body": "counted"}]})
-    for name in ("sweep", "meter"):
-        assert client.post(f"/local/run/{name}", json={}).status_code == 200
-    assert client.post("/local/run/nothing", json={}).status_code == 404
-
-
 def test_each_table_is_exported(shared_stack: Stack) -> None:
     exports = shared_stack.client().post("/local/export", json={}).json()["exports"]
     assert set(exports) == {"Directory", "Messages", "Usage"}
@@ -185,47 +164,3 @@ def test_the_page_to_try_it_needs_nothing_from_outside(shared_stack: Stack) -> N
     document = httpx.get(url + "/openapi.json", trust_env=False).json()
     assert document["openapi"].startswith("3.1.")
     assert httpx.get(url + "/docs/api/other.js", trust_env=False).status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("path", "size", "told"),
-    [
-        ("messages/receive", 1_048_577, {"code": "RequestTooLarge"}),
-        ("messages", 6_291_557, {"message": "Request Too Long"}),
-        ("messages", 10_485_761, {"code": "RequestTooLarge"}),
-    ],
-)
-def test_a_body_that_is_too_large_is_refused(
-    shared_stack: Stack, path: str, size: int, told: dict[str, str]
-) -> None:
-    client = shared_stack.client()
-    client.put("/queues/large")
-    answer = client.post(
-        f"/queues/large/{path}",
-        content=b" " * size,
-        headers={"content-type": "application/json"},
-        timeout=30,
-    )
-    assert answer.status_code == 413
-    assert told.items() <= answer.json().items()
-
-
-def test_the_command_line_reaches_it(shared_stack: Stack) -> None:
-    def run(*arguments: str) -> str:
-        done = subprocess.run(
-            [COMMAND, *arguments, "--data", str(shared_stack.folder)],
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    run("queue", "create", "by-command")
-    run("send", "by-command", "one", "two")
-    first = json.loads(run("receive", "by-command", "--json", "--delete"))
-    assert first["body"] in ("one", "two")
-    listed = json.loads(run("queue", "list", "--json"))
-    assert "by-command" in [queue["name"] for queue in listed]

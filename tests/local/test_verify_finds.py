@@ -104,17 +104,11 @@ def _is_found(fault: str, only: str, start: Callable[[str], str], folder: Path) 
 
 @pytest.mark.alone
 @pytest.mark.long
-@pytest.mark.parametrize("fault", sorted(FOUND))
-def test_planted_faults_are_found(
-    fault: str, start_planted: Callable[[str], str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("fault", "scene"),
+    [*sorted(FOUND.items()), *((fault, scene) for scene, fault in ALSO.items())],
+)
+def test_planted_faults_are_found_and_pairs_of_features_find_one(
+    fault: str, scene: str, start_planted: Callable[[str], str], tmp_path: Path
 ) -> None:
-    assert _is_found(fault, FOUND[fault], start_planted, tmp_path)
-
-
-@pytest.mark.alone
-@pytest.mark.long
-@pytest.mark.parametrize("scene", ALSO)
-def test_pairs_of_features_find_a_fault(
-    scene: str, start_planted: Callable[[str], str], tmp_path: Path
-) -> None:
-    assert _is_found(ALSO[scene], scene, start_planted, tmp_path)
+    assert _is_found(fault, scene, start_planted, tmp_path)
