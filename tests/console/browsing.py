@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / ".node/console"
@@ -101,6 +101,11 @@ class Console:
         self.page.goto(f"{self.url}/console/#/{place}")
         expect(self.page.locator(".loading, .skeleton")).to_have_count(0)
         return self.page
+
+    def section(self, heading: str) -> Locator:
+        """The section of the page that has this heading."""
+        named = self.page.get_by_role("heading", name=heading, exact=True)
+        return self.page.locator("section").filter(has=named)
 
     def press(self, name: str, *, dialog: bool = False) -> None:
         """Click a button of the page, or of the dialog over it."""

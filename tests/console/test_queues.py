@@ -90,10 +90,8 @@ def test_messages_are_found_by_state_text_and_time(
     for place in range(0, 40, 16):
         send(service, name, *bodies[place : place + 16])
     send(service, name, {"body": "later", "delay_seconds": 600, "attributes": {"table": "seven"}})
-    page = console.show(f"queues/{name}/messages")
-    looking = page.locator("section").filter(
-        has=page.get_by_role("heading", name="Look", exact=True)
-    )
+    console.show(f"queues/{name}/messages")
+    looking = console.section("Look")
     cards = looking.get_by_role("article")
 
     looking.get_by_label("State").select_option("inactive")
@@ -131,26 +129,29 @@ def test_messages_are_found_by_state_text_and_time(
     ).to_be_visible()
 
 
+def tell_counts(console: Console, queues: str, told: dict[str, dict[str, Any]]) -> None:
+    """Show the service's answers about these queues with other counts, by name."""
+
+    def tell(route: Route) -> None:
+        answer = route.fetch()
+        assert answer.ok, answer.text()
+        shown = answer.json()
+        shown["counts"] |= {"active": 0, "inactive": 0, "delayed": 0, "approximate": False}
+        shown["counts"] |= told[shown["name"]]
+        route.fulfill(response=answer, json=shown)
+
+    console.page.route(re.compile(rf"/queues/{queues}$"), tell)
+
+
 @pytest.mark.long
 def test_sums_over_queues_say_that_they_are_approximate(
     console: Console, service: httpx.Client, name: str
 ) -> None:
     make_queue(service, name)
     make_queue(service, f"{name}-2")
-
-    def tell(route: Route) -> None:
-        answer = route.fetch()
-        assert answer.ok, answer.text()
-        told = answer.json()
-        told["counts"] |= {"active": 0, "inactive": 0, "delayed": 0, "approximate": False}
-        if told["name"] == name:
-            told["counts"] |= {"active": 12_000, "inactive": 3, "approximate": True}
-        if told["name"] == f"{name}-2":
-            told["counts"] |= {"active": 500}
-        route.fulfill(response=answer, json=told)
-
+    about = {"active": 12_000, "inactive": 3, "approximate": True}
     # The first page asks for the queues of other tests too.
-    console.page.route(re.compile(rf"/queues/{name}(-2)?$"), tell)
+    tell_counts(console, f"{name}(-2)?", {name: about, f"{name}-2": {"active": 500}})
     page = console.show(f"overview?prefix={name}")
     tiles = page.locator(".tiles")
     expect(tiles.get_by_text("~12,500", exact=True)).to_be_visible()
@@ -164,15 +165,8 @@ def test_what_a_deletion_takes_along_says_that_it_is_approximate(
     console: Console, service: httpx.Client, name: str
 ) -> None:
     make_queue(service, name)
-
-    def tell(route: Route) -> None:
-        answer = route.fetch()
-        assert answer.ok, answer.text()
-        told = answer.json()
-        told["counts"] |= {"active": 12_000, "inactive": 3, "delayed": 1, "approximate": True}
-        route.fulfill(response=answer, json=told)
-
-    console.page.route(re.compile(rf"/queues/{name}$"), tell)
+    about = {"active": 12_000, "inactive": 3, "delayed": 1, "approximate": True}
+    tell_counts(console, name, {name: about})
     page = console.show(f"queues/{name}")
     expect(page.locator(".tiles").get_by_text("~12,000", exact=True)).to_be_visible()
     console.press("Delete the queue")

@@ -65,8 +65,8 @@ def test_a_tab_that_has_just_been_opened_shows_what_the_service_counted(
 def test_a_page_draws_a_line_for_each_kind_and_what_is_kept(
     console: Console, counted: str, place: str, lines: list[str]
 ) -> None:
-    page = console.show(place.format(counted))
-    hour = page.locator("section").filter(has=page.get_by_role("heading", name="The last hour"))
+    console.show(place.format(counted))
+    hour = console.section("The last hour")
     expect(hour.get_by_role("img", name="The last hour").locator("polyline")).to_have_count(
         len(lines)
     )

@@ -13,6 +13,7 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 from tests.infra.test_routes import MANAGED
+from tests.security.contract import CALLS, Call, names_for, set_stage
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_client import answers
@@ -133,14 +134,15 @@ class Checked:
         keys = (key.split(" ") for key, _ in operations(openapi))
         self.router = Router(Route(function="", method=method, path=path) for method, path in keys)
         self.client = client
-        self.seen: set[str] = set()
 
     def __call__(self, method: str, path: str, body: Any = None, query: str = "") -> Reply:
+        return self.check(method, path, self.client.call(method, path, body, query), body)
+
+    def check(self, method: str, path: str, reply: Reply, body: Any = None) -> Reply:
+        """Hold an answer against the document, and the body that was taken."""
         match = self.router.match(method, path)
         assert match is not None
         operation = self.openapi["paths"][match.route.path][method.lower()]
-        reply = self.client.call(method, path, body, query)
-        self.seen.add(match.route.key)
         where = (method, path, reply.status, reply.text)
         assert str(reply.status) in operation["responses"], where
         described = operation["responses"][str(reply.status)]
@@ -156,6 +158,23 @@ class Checked:
         return reply
 
 
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_each_call_is_answered_as_it_is_described(openapi: dict[str, Any], call: Call) -> None:
+    """By a service that has one of everything; then with unknown names, and an unknown field."""
+    stage = set_stage()
+    checked = Checked(openapi, stage.owner)
+    names, body = names_for(stage, call), stage.body(call)
+
+    reply = stage.make(stage.owner, call, names)
+
+    assert reply.status in call.succeeds_with or call.route.startswith("/reports/")  # there is none
+    checked.check(call.method, call.path(names), reply, body)
+    checked(call.method, call.path(dict.fromkeys(names, "nothing")), body)
+    if body is not None:
+        assert checked(call.method, call.path(names), {"unknown": 1}).status >= 400
+    stage.world.engine.close()
+
+
 @pytest.fixture
 def call(openapi: dict[str, Any]) -> Checked:
     return Checked(openapi, World().client("alice", admin=True))
@@ -169,28 +188,9 @@ def use_queues(call: Checked) -> None:
     assert call("PUT", "/queues/orders", {"partitions": 8}).status == 409
     assert call("PUT", "/queues/orders", {"partitions": 0}).status == 400
     assert call("PATCH", "/queues/orders", {"retry": {"policy": "unordered"}}).status == 200
-    weekly = {"queue": "orders", "cron": "0 8 * * 1", "message": {"body": "week"}}
-    call("PUT", "/schedules/weekly", weekly)
-    call("GET", "/schedules/weekly")
-    call("GET", "/schedules", query="prefix=w")
-    call("DELETE", "/schedules/weekly")
     call("PUT", "/queues/orders/receivers/audit", {"filter": {"tags": ["order"]}})
-    call("PATCH", "/queues/orders/receivers/audit", {"paused": False})
-    call("GET", "/queues/orders/receivers/audit")
     call("GET", "/queues/orders/receivers")
     call("GET", "/queues", query="limit=1")
-    call("PUT", "/queues/orders/grants/bob", {"permission": "send"})
-    call("GET", "/queues/orders/grants/bob")
-    call("GET", "/queues/orders/grants")
-    call("PUT", "/topics/kinds", {})
-    call("PUT", "/topics/kinds/grants/bob", {"permission": "publish"})
-    call("GET", "/topics/kinds/grants/bob")
-    call("GET", "/topics/kinds/grants")
-    call("GET", "/grants")
-    call("DELETE", "/topics/kinds/grants/bob")
-    assert call("GET", "/topics/kinds/grants/bob").status == 404
-    call("DELETE", "/queues/orders/grants/bob")
-    assert call("GET", "/queues/orders/grants/bob").status == 404
 
 
 def use_messages(call: Checked) -> None:
@@ -199,25 +199,15 @@ def use_messages(call: Checked) -> None:
     many = [{"body": f"{number}"} for number in range(6)]
     assert call("POST", path, {"messages": [binary, *many]}).status == 201
     assert call("POST", path, {"messages": many, "atomic": False}).status == 200
-    assert call("POST", path, {"messages": []}).status == 400
     assert call("POST", path, {"messages": [{"body": "x" * 65_537}]}).status == 413
-    call("POST", f"{path}/peek", {"max": 3})
     (sent,) = call("POST", path, {"messages": [binary]}).json["messages"]
-    assert call("GET", f"{path}/{sent['id']}").status == 200
     assert call("GET", f"{path}/{sent['id']}", query="body=true").json["message"]["tags"]
-    assert call("GET", f"{path}/Msg-0").status == 404
-    for due in ({"delay_seconds": 60}, {"deliver_at": 1.5}):
-        assert call("PATCH", f"{path}/{sent['id']}", due).status == 200
-    assert call("PATCH", f"{path}/{sent['id']}", {}).status == 400
-    assert call("DELETE", f"{path}/{sent['id']}").status == 204
-    assert call("DELETE", f"{path}/Msg-0").status == 404
-    call("PUT", "/queues/asked")
-    of_asked = "/queues/asked/messages"
     question = {"messages": [{"body": "2+2", "reply": {"seconds": 60}}]}
-    (asked,) = call("POST", of_asked, question).json["messages"]
-    place, query = f"{of_asked}/{asked['id']}/reply", f"reply_by={asked['reply_by']}"
+    call("PUT", "/queues/asked")
+    (asked,) = call("POST", "/queues/asked/messages", question).json["messages"]
+    place, query = f"/queues/asked/messages/{asked['id']}/reply", f"reply_by={asked['reply_by']}"
     assert call("GET", place, query=query).json["state"] == "waiting"
-    (request,) = call("POST", f"{of_asked}/receive", {}).json["messages"]
+    (request,) = call("POST", "/queues/asked/messages/receive", {}).json["messages"]
     answer = {"receipt": request["receipt"], "reply": {"body": "4", "attributes": {"a": "b"}}}
     assert call("POST", place, answer).status == 200
     other = {"receipt": request["receipt"], "reply": {"body": "5"}}
@@ -226,38 +216,28 @@ def use_messages(call: Checked) -> None:
     assert call("GET", place, query="reply_by=2020-11-20T08:00:00Z").status == 404
     held = call("POST", f"{path}/receive", {"max": 8}).json["messages"]
     receipts = [message["receipt"] for message in held]
-    entry = {"receipt": receipts[0], "visibility_timeout_seconds": 90}
-    call("POST", f"{path}/visibility", {"entries": [entry]})
-    call("POST", f"{path}/give-back", {"receipts": receipts[1:2]})
     call("POST", f"{path}/dead-letter", {"receipts": receipts[2:3], "reason": "odd"})
     gone = call("POST", f"{path}/delete", {"receipts": receipts[3:4] * 2 + ["bad"]}).json
     assert gone["failed"]
     dead = call("POST", "/queues/failed/messages/receive", {"max": 1}).json["messages"]
     assert dead[0]["dead_letter"]["reason"] == "odd"
     assert call("GET", "/queues/orders").json["counts"]["inactive"] > 0
-    call("POST", "/queues/failed/redrive", {})
-    call("POST", "/queues/orders/rewind", {"to": held[0]["sent_at"]})
     assert call("POST", "/queues/failed/rewind", {"to": held[0]["sent_at"]}).status == 409
-    operation = call("POST", "/queues/orders/purge").json["operation"]
-    call.client.world.settle()
-    assert call("GET", f"/operations/{operation}").json["state"] == "succeeded"
+    call("POST", "/queues/failed/purge")
 
 
 def use_topics(call: Checked) -> None:
     topic = "/topics/news"
-    assert call("PUT", topic).status == 201
-    assert call("PUT", topic, {"filter": "tags"}).status == 200
-    call("PATCH", topic, {"description": "what is new"})
     hook = {"protocol": "http", "endpoint": "http://127.0.0.1:1/hook"}
+    log = {"protocol": "pull", "mode": "broadcasting"}
+    call("PUT", topic, {"filter": "tags"})
     assert "secret" in call("PUT", f"{topic}/subscriptions/hook", hook).json
     assert call("PUT", f"{topic}/subscriptions/hook", hook).status == 200
     call("PUT", f"{topic}/subscriptions/copy", {"protocol": "queue", "endpoint": "orders"})
     call("PUT", f"{topic}/subscriptions/group", {"protocol": "pull", "filter": {"tags": ["a"]}})
-    log = {"protocol": "pull", "mode": "broadcasting"}
     call("PUT", f"{topic}/subscriptions/log", log)
     bad = {"protocol": "pull", "filter": {"sql": "a ="}}
     assert call("PUT", f"{topic}/subscriptions/bad", bad).status == 400
-    assert "secret" in call("POST", f"{topic}/subscriptions/hook/secret").json
     call("PATCH", f"{topic}/subscriptions/hook", {"retry": {"policy": "backoff"}})
     world = call.client.world
     world.endpoint = lambda url: "status 500"
@@ -274,86 +254,52 @@ def use_topics(call: Checked) -> None:
         assert call("POST", f"{topic}/subscriptions/hook/{work}").status in (200, 204)
     assert call("POST", f"{topic}/subscriptions/copy/pause").status == 400
     world.settle()
-    call("GET", f"{topic}/messages", query="limit=1")
     call("GET", f"{topic}/subscriptions/log/messages")
     again = {"ids": [published.json["messages"][0]["id"]]}
     assert call("POST", f"{topic}/subscriptions/hook/redeliver", again).status == 409
     assert call("POST", f"{topic}/subscriptions/copy/redeliver", again).status == 400
-    (held,) = call("POST", f"{topic}/subscriptions/group/messages/receive").json["messages"]
-    call("POST", f"{topic}/subscriptions/group/messages/delete", {"receipts": [held["receipt"]]})
-    assert call("POST", f"{topic}/subscriptions/group/redeliver", again).status == 202
     to = {"to": format_time(world.clock.now_ms() - 1_000)}
-    rewound = call("POST", f"{topic}/subscriptions/group/rewind", to)
+    call("POST", f"{topic}/subscriptions/group/rewind", to)
     assert call("POST", f"{topic}/subscriptions/group/rewind", to).status == 409
     assert call("POST", f"{topic}/subscriptions/copy/rewind", to).status == 400
     world.settle()
-    call("GET", f"/operations/{rewound.json['operation']}")
     assert len(call("GET", "/operations", query="topic=news").json["operations"]) >= 1
     assert "cursor" in call("GET", "/operations", query="limit=1").json
     assert call("GET", "/operations", query="state=gone").status == 400
     for name in ("hook", "copy", "group", "log"):
         call("GET", f"{topic}/subscriptions/{name}")
-    call("GET", f"{topic}/subscriptions")
-    call("GET", f"{topic}/messages/{published.json['messages'][0]['id']}")
-    call("GET", f"{topic}/messages/{published.json['messages'][0]['id']}", query="body=true")
-    assert call("GET", f"{topic}/messages/Msg-0").status == 404
+    call("GET", f"{topic}/messages/{again['ids'][0]}", query="body=true")
     assert call("GET", topic).json["counts"]["active"] > 0
-    call("GET", "/topics")
-    pull = f"{topic}/subscriptions/group/messages"
-    call("POST", f"{pull}/peek", {})
-    (held,) = call("POST", f"{pull}/receive", {}).json["messages"]
-    entry = {"receipt": held["receipt"], "visibility_timeout_seconds": 90}
-    call("POST", f"{pull}/visibility", {"entries": [entry]})
-    call("POST", f"{pull}/give-back", {"receipts": [held["receipt"]]})
-    call("POST", f"{pull}/delete", {"receipts": [held["receipt"]]})
-    call("POST", f"{pull}/dead-letter", {"receipts": [held["receipt"]]})
+    (held,) = call("POST", f"{topic}/subscriptions/group/messages/receive", {}).json["messages"]
+    assert held["tags"]
     assert call("GET", f"{topic}/subscriptions/group/consumers").json["consumers"]
-    call("POST", f"{topic}/subscriptions/hook/confirm", {})
     assert call("POST", f"{topic}/subscriptions/hook/confirm", {"token": "x"}).status == 403
-    call("DELETE", f"{topic}/subscriptions/hook")
-    call("DELETE", topic)
 
 
 def use_half_messages(call: Checked, topic: str) -> None:
     body = {"messages": [{"body": "x", "group": "g"}], "transaction": {"check_after_seconds": 1}}
-    handles = [
-        {"handle": call("POST", f"{topic}/messages", body).json["transaction"]["handle"]}
-        for _ in range(2)
-    ]
+    handle = {"handle": call("POST", f"{topic}/messages", body).json["transaction"]["handle"]}
     call.client.world.clock.pass_seconds(1)
-    assert len(call("POST", f"{topic}/half/receive", {"max": 2}).json["transactions"]) == 2
-    assert call("POST", f"{topic}/half/commit", handles[0]).status == 200
-    assert call("POST", f"{topic}/half/rollback", handles[0]).status == 409
-    assert call("POST", f"{topic}/half/rollback", handles[1]).status == 204
+    assert len(call("POST", f"{topic}/half/receive", {"max": 2}).json["transactions"]) == 1
+    assert call("POST", f"{topic}/half/commit", handle).status == 200
+    assert call("POST", f"{topic}/half/rollback", handle).status == 409
 
 
 def use_the_rest(call: Checked) -> None:
-    made = call("POST", "/keys", {"description": "another"}).json
-    call("GET", "/keys", query="limit=1")
     assert call("GET", "/audit", query="resource=news").json["changes"]
     assert "cursor" in call("GET", "/audit", query="limit=1").json
     assert call("GET", "/audit", query="from=now").status == 400
     scoped = {"scope": {"send": {"queues": ["orders"]}}, "expires_at": "2099-01-01T00:00:00.000Z"}
     assert call("POST", "/keys", scoped).json["scope"] == scoped["scope"]
-    assert call("POST", f"/keys/{made['access_key_id']}/rotate", {}).status == 200
-    call("DELETE", f"/keys/{made['access_key_id']}")
-    assert call("DELETE", "/keys/nobody").status == 404
-    assert call("GET", "/reports/billing").status == 404
-    assert call("GET", "/reports/backlog").status == 404
-    for path in ("/health", "/openapi.json", "/docs/api", "/docs/api/swagger-ui.css", "/endpoints"):
-        assert call("GET", path).status == 200
     read = call("GET", "/rates", query="queues=orders,failed&receivers=orders/audit")
     assert [each["name"] for each in read.json["rates"]] == ["orders", "failed", "orders/audit"]
     (consumer,) = call("GET", "/queues/orders/consumers").json["consumers"]
     assert consumer["account"] == "alice"
     assert not call("GET", "/queues/orders/consumers", query="receiver=audit").json["consumers"]
-    call("DELETE", "/queues/orders/receivers/audit")
     assert call("DELETE", "/queues/failed").status == 409
-    call("DELETE", "/queues/orders")
-    assert call("GET", "/queues/orders").status == 404
 
 
-def test_the_service_answers_as_it_is_described(call: Checked, openapi: dict[str, Any]) -> None:
+def test_rare_answers_are_as_they_are_described(call: Checked) -> None:
+    """With members that few answers have, and refusals for what is there already."""
     for use in (use_queues, use_messages, use_topics, use_the_rest):
         use(call)
-    assert {key for key, _ in operations(openapi)} == call.seen

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.infra.test_bodies import READERS
 
 from cirrusmq_local.cloud.template import Template
 
@@ -30,21 +31,7 @@ COUNTING = {
 ELSEWHERE = {("PublishReport", *KEY)}
 
 # Without it S3 does not say that an object is missing, which none is unless somebody deleted it.
-LISTING = {
-    (function, "Bodies.Arn", "s3:ListBucket")
-    for function in (
-        "Receive",
-        "Delete",
-        "Publish",
-        "Manage",
-        "Replay",
-        "Push",
-        "PushSlow",
-        "Call",
-        "Sweep",
-        "FanOut",
-    )
-}
+LISTING = {(function, "Bodies.Arn", "s3:ListBucket") for function in READERS}
 
 
 def test_nothing_is_allowed_that_is_not_used(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -218,20 +217,6 @@ def running(tmp_path: Path) -> Iterator[Any]:
     for each in started:
         each.process.kill()
         each.end()
-
-
-def test_objects_outlive_a_kill_of_the_stack(running: Any, tmp_path: Path) -> None:
-    first = running()
-    assert first.ask(f"bodies.put({KEY!r}, b'one')") == "None"
-    first.process.send_signal(signal.SIGKILL)
-    first.end()
-    second = running()
-    assert second.ask(f"bodies.get({KEY!r})") == "b'one'"
-    assert second.ask(f"bodies.copy({KEY!r}, 'd02/x')") == "True"
-    files = sorted(path.name for path in (tmp_path / "data/bodies").iterdir())
-    assert files == [".writing", "d01", "d02"]
-    second.end()
-    assert second.process.returncode == 0
 
 
 def test_files_go_when_their_class_ends_in_the_stacks_own_time(

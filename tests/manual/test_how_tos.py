@@ -194,32 +194,28 @@ def check_webhook(account: Account, program: Program, port: int) -> None:
     assert program.text.count("received") == 1
 
 
-def python_folder(tmp_path: Path, name: str) -> Path:
-    """As the page says: the program, with `verify.py` beside it."""
-    for path in (PROGRAMS / name, WEBHOOKS / "verify.py"):
+@pytest.mark.parametrize(
+    ("name", "serve", "running"),
+    [
+        ("webhook_flask", ["flask", "--app", "webhook_flask", "run"], "Running on"),
+        ("webhook_fastapi", ["uvicorn", "webhook_fastapi:app"], "running on"),
+    ],
+)
+def test_flask_and_fastapi_take_posts_of_the_service_and_no_forged_one(
+    account: Account,
+    run: Callable[..., Program],
+    tmp_path: Path,
+    name: str,
+    serve: list[str],
+    running: str,
+) -> None:
+    port = free_port()
+    # As the page says: the program, with `verify.py` beside it.
+    for path in (PROGRAMS / f"{name}.py", WEBHOOKS / "verify.py"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    return tmp_path
-
-
-def test_flask_takes_posts_of_the_service_and_no_forged_one(
-    account: Account, run: Callable[..., Program], tmp_path: Path
-) -> None:
-    port = free_port()
-    secret = subscribe(account.client, port)
-    serve = [sys.executable, "-m", "flask", "--app", "webhook_flask", "run", "--port", str(port)]
-    program = run(serve, python_folder(tmp_path, "webhook_flask.py"), WEBHOOK_SECRET=secret)
-    program.wait_for("Running on")
-    check_webhook(account, program, port)
-
-
-def test_fastapi_takes_posts_of_the_service_and_no_forged_one(
-    account: Account, run: Callable[..., Program], tmp_path: Path
-) -> None:
-    port = free_port()
-    secret = subscribe(account.client, port)
-    serve = [sys.executable, "-m", "uvicorn", "webhook_fastapi:app", "--port", str(port)]
-    program = run(serve, python_folder(tmp_path, "webhook_fastapi.py"), WEBHOOK_SECRET=secret)
-    program.wait_for("running on")
+    command = [sys.executable, "-m", *serve, "--port", str(port)]
+    program = run(command, tmp_path, WEBHOOK_SECRET=subscribe(account.client, port))
+    program.wait_for(running)
     check_webhook(account, program, port)
 
 

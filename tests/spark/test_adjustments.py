@@ -74,6 +74,9 @@ def test_a_quantity_is_priced_behind_what_the_month_has(tmp_path: Path, jobs: Jo
     ]
     assert (invoice["total"], note["total"]) == ("2.10", "1.40")
     assert invoice["type"] == "invoice"
+    assert (note["type"], note["refers_to"], note["period"]["month"]) == (
+        *("debit_note", "INV-acme-000001", "2026-10"),
+    )
     for line in invoice["lines"]:
         if line["quantity"] is not None:
             product = Decimal(line["list_unit_price"]) * line["quantity"]
