@@ -48,15 +48,6 @@ def a_link_to_nowhere(folder: Path) -> None:
     folder.symlink_to("unmounted")
 
 
-def a_store_of_something_else(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "store.sqlite").write_text("notes " * 1_000, encoding="utf-8")
-
-
-def a_folder_for_a_store(folder: Path) -> None:
-    (folder / "store.sqlite").mkdir(parents=True)
-
-
 def a_store_with_other_keys(folder: Path) -> None:
     folder.mkdir()
     tables = [TableSpec("Messages", sort_key="when")]
@@ -71,18 +62,17 @@ def a_store_with_other_columns(folder: Path) -> None:
     connection.close()
 
 
-def a_connection_cut_short(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "connection.json").write_text('{"url": "http://127.0', encoding="utf-8")
+def holding(name: str, text: str | None) -> Callable[[Path], None]:
+    """A folder with a file of this text; None: with a folder in its place."""
 
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        if text is None:
+            (folder / name).mkdir()
+        else:
+            (folder / name).write_text(text, encoding="utf-8")
 
-def a_sealing_key_cut_short(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "sealing.key").write_text("00ff", encoding="utf-8")
-
-
-def a_folder_for_a_log(folder: Path) -> None:
-    (folder / "functions.log").mkdir(parents=True)
+    return make
 
 
 @pytest.mark.parametrize(
@@ -91,13 +81,16 @@ def a_folder_for_a_log(folder: Path) -> None:
         (a_file_in_its_way, "data", "move it away"),
         (links_in_a_circle, "data", "symbolic links"),
         (a_link_to_nowhere, "data", "leads nowhere"),
-        (a_store_of_something_else, "data/store.sqlite", "put a copy of the folder"),
-        (a_folder_for_a_store, "data/store.sqlite", "move it away"),
+        (
+            holding("store.sqlite", "notes " * 1_000),
+            *("data/store.sqlite", "put a copy of the folder"),
+        ),
+        (holding("store.sqlite", None), "data/store.sqlite", "move it away"),
         (a_store_with_other_keys, "data/store.sqlite", "is of another version"),
         (a_store_with_other_columns, "data/store.sqlite", "is of another version"),
-        (a_connection_cut_short, "data/connection.json", "remove it"),
-        (a_sealing_key_cut_short, "data/sealing.key", "put its copy back"),
-        (a_folder_for_a_log, "data/functions.log", "move it away"),
+        (holding("connection.json", '{"url": "ht'), "data/connection.json", "remove it"),
+        (holding("sealing.key", "00ff"), "data/sealing.key", "put its copy back"),
+        (holding("functions.log", None), "data/functions.log", "move it away"),
     ],
 )
 def test_what_is_wrong_with_the_folder_is_one_line(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.spark.bills import whole, window
 from tests.spark.job_runs import (
     AT_MS,
     DAY_MS,
@@ -16,6 +17,7 @@ from tests.spark.job_runs import (
     RATE_CARD,
     Ended,
     Jobs,
+    assert_refused,
     page_in,
     rows_in,
     summaries_in,
@@ -158,69 +160,28 @@ def test_overlapping_windows_count_once(tmp_path: Path, jobs: Jobs) -> None:
         (cut_ms - HOUR_MS, cut_ms + DAY_MS),
         (cut_ms + DAY_MS // 2, AT_MS + 60_000),
     ):
-        window = ExportWriter(root=tmp_path, table="Usage", at_ms=to_ms, since_ms=since_ms)
+        writer = ExportWriter(root=tmp_path, table="Usage", at_ms=to_ms, since_ms=since_ms)
         inside = [(item, at_ms) for item, at_ms in written if since_ms <= at_ms < to_ms]
-        window.write_files([change(item, at_ms) for item, at_ms in inside], files=3)
-        exports.append(window.finish())
+        writer.write_files([change(item, at_ms) for item, at_ms in inside], files=3)
+        exports.append(writer.finish())
     succeed(jobs.bill(tmp_path / "out", exports))
     everything = (json.loads(item) for item, _ in written)
     assert_equals_recount(tmp_path / "out", everything)
 
 
-def usage_item(key: str, count: int, at_ms: int, kind: str = "sent") -> str:
-    entry = (
-        f'{{"M":{{"account":{{"S":"acme"}},"resource":{{"S":"queue:q"}},"kind":{{"S":"{kind}"}},'
-        f'"minute":{{"N":"{at_ms // 60_000}"}},"count":{{"N":"{count}"}},"bytes":{{"N":"1"}}}}}}'
-    )
-    return (
-        f'{{"pk":{{"S":"U#0"}},"sk":{{"S":"{key}"}},"records":{{"L":[{entry}]}},'
-        f'"expires_at":{{"N":"{at_ms // 1000 + 40 * 86_400}"}}}}'
-    )
-
-
-def export_of(root: Path, at_ms: int, items: Iterable[str]) -> Path:
-    writer = ExportWriter(root=root, table="Usage", at_ms=at_ms)
-    writer.write_file([f'{{"Item":{item}}}' for item in items])
-    return writer.finish()
-
-
-MIDNIGHT_MS = AT_MS - AT_MS % DAY_MS  # 2026-11-20
-
-
-def used_every_six_hours(since_ms: int, to_ms: int) -> list[tuple[str, int]]:
-    """Items, each of 10 messages, and when they were written."""
-    times = range(MIDNIGHT_MS, MIDNIGHT_MS + 3 * DAY_MS, 6 * HOUR_MS)
-    return [
-        (usage_item(f"at{at_ms}", 10, at_ms), at_ms) for at_ms in times if since_ms <= at_ms < to_ms
-    ]
-
-
-def full_of(root: Path, at_ms: int) -> Path:
-    return export_of(root, at_ms, [item for item, _ in used_every_six_hours(0, at_ms)])
-
-
-def window_of(root: Path, since_ms: int, to_ms: int) -> Path:
-    writer = ExportWriter(root=root, table="Usage", at_ms=to_ms, since_ms=since_ms)
-    inside = used_every_six_hours(since_ms, to_ms)
-    writer.write_file([change(item, at_ms) for item, at_ms in inside])
-    return writer.finish()
-
-
 def test_a_time_that_no_export_shows_is_refused(tmp_path: Path, jobs_without_spark: Jobs) -> None:
-    second_day_ms = MIDNIGHT_MS + DAY_MS
-    second = window_of(tmp_path, second_day_ms, second_day_ms + 12 * HOUR_MS)
-    full = full_of(tmp_path, MIDNIGHT_MS + 7 * HOUR_MS)
+    second = window(tmp_path, "2026-11-21 00:00", "2026-11-21 12:00", [])
+    full = whole(tmp_path, "2026-11-20 07:00", [])
+    said = f"{second}: no export shows the changes from 2026-11-20T07:00"
     for exports in ([full, second], [second, full]):
         ended = jobs_without_spark.bill(tmp_path / "out", exports)
-        assert ended.code == 2
-        assert f"{second}: no export shows the changes from 2026-11-20T07:00" in ended.message
-        assert "to 2026-11-21T00:00" in ended.message
+        assert_refused(ended, said, "to 2026-11-21T00:00")
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("planned_as_deployed")
 def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> None:
-    succeed(jobs.bill(tmp_path / "out", [export_of(tmp_path, AT_MS, [])]))
+    succeed(jobs.bill(tmp_path / "out", [whole(tmp_path, "2026-11-20 08:00", [])]))
     assert summaries_in(tmp_path / "out", "billing") == {}
     assert "no usage" in page_in(tmp_path / "out", "billing").read_text()
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pyspark.sql import SparkSession
-from tests.spark.transforms.frames import Values, frame, rows_of
+from tests.spark.transforms.frames import Values, frame
 
 from cirrusmq_reports.transforms.counts_by_age import counts_by_age
 
@@ -51,12 +51,3 @@ def test_what_is_deleted_can_be_rewound_until_its_time(spark: SparkSession) -> N
         message(-1, rewind_until_ms=NOW + 1, archived=True),
         message(5, rewind_until_ms=NOW + 1, archived=True),
     ) == dict.fromkeys(STATES, 0) | {"rewindable": 2}
-
-
-def test_ages_are_cut_to_four_bits(spark: SparkSession) -> None:
-    ages = (0, 1, 15, 16, 17, 100, 1_000)
-    rows = [message(1, sent_ms=NOW - 1_000 * age - 999) for age in ages]
-    found = counts_by_age(frame(spark, SCHEMA, rows), NOW)
-    assert rows_of(found, "age", "kept", "oldest_age_seconds") == {
-        (0, 1, 0), (1, 1, 1), (15, 1, 15), (16, 2, 17), (96, 1, 100), (960, 1, 1_000),
-    }  # fmt: skip
