@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 from collections.abc import Callable, Iterator
@@ -11,7 +12,14 @@ from typing import Any
 import httpx
 import pytest
 from tests.commands import SECONDS
-from tests.local.scripted_service import QUEUE, SUBSCRIPTION, Run, Service, run_command
+from tests.local.scripted_service import (
+    QUEUE,
+    SUBSCRIPTION,
+    Run,
+    Service,
+    connect_to,
+    run_command,
+)
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq_local.cloud.clock import ScaledClock
@@ -19,7 +27,6 @@ from cirrusmq_local.cloud.functions import Functions
 from cirrusmq_local.cloud.invocation import Handler
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.template import Function, Route
-from cirrusmq_local.stack.data import DataFolder
 from cirrusmq_local.stack.gateway import Gateway
 from cirrusmq_local.stack.server import Server
 from cirrusmq_local.testing import Subscriber
@@ -151,6 +158,19 @@ def unused_port() -> int:
 
 
 @pytest.fixture
+def connect() -> Iterator[Callable[[int], socket.socket]]:
+    """A connection to a port: `connect(gateway.port)`."""
+    with contextlib.ExitStack() as stack:
+
+        def to(port: int) -> socket.socket:
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return client
+
+        yield to
+
+
+@pytest.fixture
 def subscriber() -> Iterator[Subscriber]:
     with Subscriber() as listening:
         yield listening
@@ -178,14 +198,7 @@ def run(serve: Any, service: Service, tmp_path: Path) -> Run:
         f"POST {QUEUE}/messages/delete",
     ]
     port = serve(dict.fromkeys(keys, service.handle)).port
-    DataFolder(tmp_path).write_connection(
-        {
-            "url": f"http://127.0.0.1:{port}",
-            "account": "local",
-            "access_key_id": "key",
-            "secret": "hush",
-        }
-    )
+    connect_to(tmp_path, port)
 
     def start(
         *arguments: str, text: str = "", terminal: int | None = None, **variables: str

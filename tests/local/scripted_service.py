@@ -11,6 +11,9 @@ from typing import Any
 from tests import commands
 from tests.stack import environment
 
+from cirrusmq_client import Connection
+from cirrusmq_local.stack.data import DataFolder
+
 QUEUE = "/queues/{queue}"
 SUBSCRIPTION = "/topics/{topic}/subscriptions/{subscription}"
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -35,6 +38,13 @@ class Service:
         answers = self.answers[key]
         status, value = answers.pop(0) if len(answers) > 1 else answers[0]
         return {"statusCode": status, "body": json.dumps(value) if value is not None else ""}
+
+
+def connect_to(folder: Path, port: int) -> Connection:
+    """Note in a data folder that the service is at that port; the connection."""
+    held = {"url": f"http://127.0.0.1:{port}", "access_key_id": "key", "secret": "hush"}
+    DataFolder(folder).write_connection({**held, "account": "local"})
+    return Connection(**held)
 
 
 def run_command(

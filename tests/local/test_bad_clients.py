@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,18 +20,6 @@ pytestmark = pytest.mark.alone
 
 SEND = "POST /queues/{queue}/messages"
 HEAD = b"POST /queues/a/messages HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-
-
-@pytest.fixture
-def connections() -> Iterator[contextlib.ExitStack]:
-    with contextlib.ExitStack() as stack:
-        yield stack
-
-
-def connect(port: int, connections: contextlib.ExitStack) -> socket.socket:
-    client = connections.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
-    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return client
 
 
 def read_all(client: socket.socket) -> bytes:
@@ -58,18 +45,16 @@ def read_answer(client: socket.socket) -> bytes:
     ids=["nothing", "half a line", "half the headers", "half a body"],
 )
 def test_two_hundred_slow_connections_hold_up_nobody(
-    serve: Any, echo: Any, connections: contextlib.ExitStack, beginning: bytes
+    serve: Any, echo: Any, connect: Any, beginning: bytes
 ) -> None:
     gateway = serve({SEND: echo})
     for _ in range(200):
-        connect(gateway.port, connections).sendall(beginning)
+        connect(gateway.port).sendall(beginning)
     answered = gateway.client.post("/queues/a/messages", json={}, timeout=2)
     assert answered.status_code == 200
 
 
-def test_two_hundred_calls_that_wait_hold_up_nobody(
-    serve: Any, echo: Any, connections: contextlib.ExitStack
-) -> None:
+def test_two_hundred_calls_that_wait_hold_up_nobody(serve: Any, echo: Any, connect: Any) -> None:
     go_on = threading.Event()
     all_wait = threading.Barrier(201)
 
@@ -79,7 +64,7 @@ def test_two_hundred_calls_that_wait_hold_up_nobody(
         return {"statusCode": 200, "body": "waited"}
 
     gateway = serve({SEND: echo, "GET /wait": wait})
-    clients = [connect(gateway.port, connections) for _ in range(200)]
+    clients = [connect(gateway.port) for _ in range(200)]
     for client in clients:
         client.sendall(b"GET /wait HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
     all_wait.wait(20)
@@ -89,32 +74,20 @@ def test_two_hundred_calls_that_wait_hold_up_nobody(
 
 
 def test_a_request_whose_headers_do_not_arrive_is_dropped(
-    serve: Any, echo: Any, connections: contextlib.ExitStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "HEADER_SECONDS", 0.05)
-    gateway = serve({SEND: echo})
-    silent = connect(gateway.port, connections)
-    slow = connect(gateway.port, connections)
-    slow.sendall(HEAD)
-    assert read_all(silent) == b""
-    assert read_all(slow) == b""
-
-
-def test_a_second_request_whose_headers_do_not_arrive_is_dropped(
-    serve: Any, echo: Any, connections: contextlib.ExitStack, monkeypatch: pytest.MonkeyPatch
+    serve: Any, echo: Any, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
-    client = connect(serve({SEND: echo}).port, connections)
-    client.sendall(HEAD + b"content-length: 2\r\n\r\n{}")
-    assert read_answer(client).startswith(b"HTTP/1.1 200")
-    client.sendall(HEAD)
-    assert read_all(client) == b""
+    gateway = serve({SEND: echo})
+    silent, slow, again = [connect(gateway.port) for _ in range(3)]
+    slow.sendall(HEAD)
+    again.sendall(HEAD + b"content-length: 2\r\n\r\n{}")
+    assert read_answer(again).startswith(b"HTTP/1.1 200")
+    again.sendall(HEAD)
+    assert [read_all(each) for each in (silent, slow, again)] == [b"", b"", b""]
 
 
-def test_a_body_that_does_not_arrive_is_answered(
-    serve: Any, echo: Any, connections: contextlib.ExitStack
-) -> None:
-    client = connect(serve({SEND: echo}, body_seconds=0.05).port, connections)
+def test_a_body_that_does_not_arrive_is_answered(serve: Any, echo: Any, connect: Any) -> None:
+    client = connect(serve({SEND: echo}, body_seconds=0.05).port)
     client.sendall(HEAD + b"content-length: 100\r\n\r\n{")
     answer = read_all(client)
     assert answer.startswith(b"HTTP/1.1 400")
@@ -143,10 +116,8 @@ def test_a_larger_body_is_refused(serve: Any, echo: Any, chunked: bool) -> None:
     assert client.post("/queues/a/messages", json={}).status_code == 200
 
 
-def test_a_body_without_end_is_cut_off(
-    serve: Any, echo: Any, connections: contextlib.ExitStack
-) -> None:
-    client = connect(serve({SEND: echo}).port, connections)
+def test_a_body_without_end_is_cut_off(serve: Any, echo: Any, connect: Any) -> None:
+    client = connect(serve({SEND: echo}).port)
     client.sendall(HEAD + b"transfer-encoding: chunked\r\n\r\n")
     chunk = b"100000\r\n" + b"a" * 0x100000 + b"\r\n"
     with contextlib.suppress(ConnectionError):
@@ -156,30 +127,28 @@ def test_a_body_without_end_is_cut_off(
 
 
 def test_a_client_that_asks_before_it_sends_too_much_need_not_send_it(
-    serve: Any, echo: Any, connections: contextlib.ExitStack
+    serve: Any, echo: Any, connect: Any
 ) -> None:
-    client = connect(serve({SEND: echo}).port, connections)
+    client = connect(serve({SEND: echo}).port)
     client.sendall(HEAD + b"content-length: 20000000\r\nexpect: 100-continue\r\n\r\n")
     assert client.recv(65_536).startswith(b"HTTP/1.1 413")
 
 
 def test_a_client_that_takes_nothing_of_its_answer_holds_up_nobody(
-    serve: Any, echo: Any, connections: contextlib.ExitStack
+    serve: Any, echo: Any, connect: Any
 ) -> None:
     def tell_much(event: Any, context: Any) -> Any:
         return {"statusCode": 200, "body": "x" * 6_000_000}
 
     gateway = serve({SEND: echo, "GET /much": tell_much}, giving_way=[SEND, "GET /much"])
-    slow = connect(gateway.port, connections)
+    slow = connect(gateway.port)
     slow.sendall(b"GET /much HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
     assert slow.recv(5) == b"HTTP/"
     assert gateway.client.post("/queues/a/messages", json={}, timeout=2).status_code == 200
     assert read_all(slow).count(b"x" * 1_000) == 6_000
 
 
-def test_a_client_that_leaves_harms_nothing(
-    serve: Any, echo: Any, connections: contextlib.ExitStack
-) -> None:
+def test_a_client_that_leaves_harms_nothing(serve: Any, echo: Any) -> None:
     called = threading.Event()
     left = threading.Event()
 
@@ -210,18 +179,16 @@ def test_a_client_that_leaves_harms_nothing(
         b"GET / HTTP/1.1\r\nhost: x\r\n" + b"a: " + b"b" * 20_000 + b"\r\n\r\n",
     ],
 )
-def test_what_is_no_request_is_refused(
-    serve: Any, echo: Any, connections: contextlib.ExitStack, garbage: bytes
-) -> None:
-    client = connect(serve({"$default": echo}).port, connections)
+def test_what_is_no_request_is_refused(serve: Any, echo: Any, connect: Any, garbage: bytes) -> None:
+    client = connect(serve({"$default": echo}).port)
     client.sendall(garbage)
     assert read_all(client).startswith(b"HTTP/1.1 4")
 
 
 def test_an_upgrade_that_is_not_offered_is_answered_as_a_request(
-    serve: Any, echo: Any, connections: contextlib.ExitStack
+    serve: Any, echo: Any, connect: Any
 ) -> None:
-    client = connect(serve({"GET /a": echo}).port, connections)
+    client = connect(serve({"GET /a": echo}).port)
     client.sendall(
         b"GET /a HTTP/1.1\r\nhost: x\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n\r\n"
     )

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.local.scripted_service import connect_to
 
 from cirrusmq_local.commands import completion
-from cirrusmq_local.stack.data import DataFolder
 
 Context = Callable[..., Any]
 LISTINGS = {
@@ -30,12 +30,6 @@ LISTINGS = {
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CIRRUSMQ_URL", "CIRRUSMQ_ACCESS_KEY_ID", "CIRRUSMQ_SECRET"):
         monkeypatch.delenv(name, raising=False)
-
-
-def connect_to(folder: Path, port: int) -> None:
-    url = f"http://127.0.0.1:{port}"
-    held = {"url": url, "account": "a", "access_key_id": "key", "secret": "hush"}
-    DataFolder(folder).write_connection(held)
 
 
 @pytest.fixture

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,17 +22,6 @@ def tell_path(event: Any, context: Any) -> Any:
 
 def tell_size(event: Any, context: Any) -> Any:
     return {"statusCode": 200, "body": str(len(event.get("body", "")))}
-
-
-@pytest.fixture
-def connect() -> Iterator[Any]:
-    with contextlib.ExitStack() as stack:
-
-        def to(port: int) -> socket.socket:
-            client = socket.create_connection(("127.0.0.1", port), timeout=10)
-            return stack.enter_context(client)
-
-        yield to
 
 
 def test_requests_that_come_together_are_answered_in_their_order(serve: Any, connect: Any) -> None:

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 import typer
+from tests.local.scripted_service import connect_to
 from typer.testing import CliRunner
 
 from cirrusmq_client import Connection
 from cirrusmq_local.commands import doctor as doctoring
 from cirrusmq_local.commands import machine_checks, service_checks
-from cirrusmq_local.stack.data import DataFolder
 
 Doctor = Callable[..., tuple[int, dict[str, tuple[str, str]]]]
 Answer = Callable[[Any, Any], Any]
@@ -40,12 +40,6 @@ def health(ahead: timedelta = timedelta(), scale: float = 1.0) -> Answer:
 
 
 LISTED = answer({"queues": []})
-
-
-def connect_to(folder: Path, port: int) -> Connection:
-    held = {"url": f"http://127.0.0.1:{port}", "access_key_id": "key", "secret": "hush"}
-    DataFolder(folder).write_connection({**held, "account": "local"})
-    return Connection(**held)
 
 
 @pytest.fixture

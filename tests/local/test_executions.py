@@ -113,22 +113,25 @@ def test_a_wait_is_divided_by_the_scale(tmp_path: Path) -> None:
     assert 500_000 <= clock.now_ms() - began < 900_000
 
 
-def test_an_error_of_push_ends_the_execution_without_failing_it() -> None:
-    machine = Machine(answers(after("again"), ValueError("told to fail")))
+TOO_MANY = type("Lambda.TooManyRequestsException", (Exception,), {})
+
+
+@pytest.mark.parametrize(
+    ("sequence", "calls"),
+    [
+        pytest.param([after("again"), ValueError("told to fail")], 2, id="an error of push"),
+        pytest.param([{"action": "done", "odd": {1, 2}}], 1, id="an answer that cannot travel"),
+        pytest.param([*(TOO_MANY() for _ in range(3)), after("done")], 4, id="Lambda's refusal"),
+    ],
+)
+def test_an_error_of_push_ends_the_execution_and_one_of_lambda_is_tried_again(
+    sequence: list[Any], calls: int
+) -> None:
+    """Without failing it in either case."""
+    machine = Machine(answers(*sequence))
     machine.start()
     assert machine.finish() == ["RUNNING", "SUCCEEDED"]
-    assert len(machine.given) == 2
-
-
-def test_what_lambda_itself_refuses_is_tried_again_after_a_pause() -> None:
-    class TooMany(Exception):
-        pass
-
-    TooMany.__name__ = "Lambda.TooManyRequestsException"
-    machine = Machine(answers(TooMany(), TooMany(), TooMany(), after("done")))
-    machine.start()
-    assert machine.finish() == ["RUNNING", "SUCCEEDED"]
-    assert machine.given == [GIVEN] * 4
+    assert len(machine.given) == calls
 
 
 @pytest.mark.parametrize("rounds", [100, pytest.param(1_500, marks=pytest.mark.long)])
@@ -163,13 +166,6 @@ def test_a_history_that_grows_too_long_fails_the_execution() -> None:
     assert "500 events" in ending.error
     # Each round takes nine events; the rest begin and end the execution.
     assert len(given) == 500 // 9 + 1
-
-
-def test_an_answer_that_cannot_travel_is_an_error() -> None:
-    machine = Machine(answers({"action": "done", "odd": {1, 2}}))
-    machine.start()
-    machine.finish()
-    assert len(machine.given) == 1
 
 
 def test_a_definition_that_nobody_can_read_fails_the_execution(

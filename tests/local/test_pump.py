@@ -76,8 +76,9 @@ class Stand:
             item = {"pk": {"S": prefix + "1"}, "sk": {"S": name}}
             self.engine.execute("PutItem", {"TableName": TABLE, "Item": item})
 
-    def pump(self, **changes: Any) -> Pump:
-        return Pump(make_source(**changes), self.engine, self.reader.run, self.park, self.clock)
+    def pump(self, run: Callable[[str, Any], Any] | None = None, **changes: Any) -> Pump:
+        function = run or self.reader.run
+        return Pump(make_source(**changes), self.engine, function, self.park, self.clock)
 
     def park(self, source: StreamSource, records: Sequence[LambdaRecord]) -> None:
         self.parked += [record["dynamodb"]["Keys"]["sk"]["S"] for record in records]
@@ -121,44 +122,47 @@ def test_a_batch_that_was_under_way_at_a_crash_comes_again(stand: Stand) -> None
     def crash(name: str, event: Any) -> Any:
         raise KeyboardInterrupt
 
-    pump = Pump(make_source(), stand.engine, crash, stand.park, stand.clock)
     with pytest.raises(KeyboardInterrupt):
-        pump.step()
+        stand.pump(crash).step()
     stand.pump().step()
     assert stand.reader.batches == [["a"]]
 
 
-def test_a_failed_batch_is_halved_until_the_bad_record_is_alone(stand: Stand) -> None:
-    stand.put(*"abcd")
-    stand.reader.raises_on = {"c"}
-    stand.pump(retries=1).step()
-    assert stand.reader.batches == [
-        ["a", "b", "c", "d"],
-        ["a", "b"],
-        ["c", "d"],
-        ["c"],
-        ["c"],
-        ["d"],
-    ]
-    assert stand.reader.done == ["a", "b", "d"]
-    assert stand.parked == ["c"]
+FAILURES: dict[str, tuple[str, str, dict[str, Any], list[str], str, str]] = {
+    # What is sent, which fails and how, at which source; the batches, what is done and parked.
+    "is halved until the bad record is alone": (
+        *("abcd", "raises_on c", {"retries": 1}),
+        *(["abcd", "ab", "cd", "c", "c", "d"], "abd", "c"),
+    ),
+    "is tried again whole without bisecting": (
+        *("ab", "raises_on b", {"bisect": False, "retries": 2}),
+        *(["ab", "ab", "ab"], "", "ab"),
+    ),
+    "brings nothing again that was done": (
+        *("abcd", "reports c", {"bisect": False, "retries": 1}),
+        *(["abcd", "cd"], "ab", "cd"),
+    ),
+    "counts if reported only where the source asks for it": (
+        *("a", "reports a", {"reports_failures": False}),
+        *(["a"], "", ""),
+    ),
+    "is not tried again when it is too old": (
+        *("a", "raises_on a", {"max_age_seconds": 60}),
+        *(["a"], "", "a"),
+    ),
+}
 
 
-def test_without_bisecting_the_whole_batch_is_tried_again_then_parked(stand: Stand) -> None:
-    stand.put("a", "b")
-    stand.reader.raises_on = {"b"}
-    stand.pump(bisect=False, retries=2).step()
-    assert stand.reader.batches == [["a", "b"]] * 3
-    assert stand.parked == ["a", "b"]
-
-
-def test_what_a_function_is_done_with_does_not_come_again(stand: Stand) -> None:
-    stand.put(*"abcd")
-    stand.reader.reports = {"c"}
-    stand.pump(bisect=False, retries=1).step()
-    assert stand.reader.batches == [["a", "b", "c", "d"], ["c", "d"]]
-    assert stand.reader.done == ["a", "b"]
-    assert stand.parked == ["c", "d"]
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_batch_that_failed(stand: Stand, failure: str) -> None:
+    sent, fails, source, batches, done, parked = FAILURES[failure]
+    stand.put(*sent)
+    stand.clock.sleep(3_600)
+    how, name = fails.split()
+    setattr(stand.reader, how, {name})
+    stand.pump(**source).step()
+    assert ["".join(batch) for batch in stand.reader.batches] == batches
+    assert ("".join(stand.reader.done), "".join(stand.parked)) == (done, parked)
 
 
 def test_a_failed_record_is_done_once_the_function_recovers(stand: Stand) -> None:
@@ -171,7 +175,7 @@ def test_a_failed_record_is_done_once_the_function_recovers(stand: Stand) -> Non
         stand.reader.reports = set()
         return answer
 
-    Pump(make_source(), stand.engine, run, stand.park, stand.clock).step()
+    stand.pump(run).step()
     assert stand.reader.done == ["a", "b"]
     assert stand.parked == []
 
@@ -185,25 +189,8 @@ def test_a_failure_that_names_no_record_fails_the_batch(stand: Stand, answer: An
         calls.append(len(event["Records"]))
         return {"batchItemFailures": [answer]}
 
-    Pump(make_source(retries=3), stand.engine, run, stand.park, stand.clock).step()
+    stand.pump(run, retries=3).step()
     assert calls == [1] * 4
-    assert stand.parked == ["a"]
-
-
-def test_reported_failures_count_only_where_the_source_asks_for_them(stand: Stand) -> None:
-    stand.put("a")
-    stand.reader.reports = {"a"}
-    stand.pump(reports_failures=False).step()
-    assert stand.reader.batches == [["a"]]
-    assert stand.parked == []
-
-
-def test_a_record_that_is_too_old_is_not_tried_again(stand: Stand) -> None:
-    stand.put("a")
-    stand.clock.sleep(3_600)
-    stand.reader.raises_on = {"a"}
-    stand.pump(max_age_seconds=60).step()
-    assert stand.reader.batches == [["a"]]
     assert stand.parked == ["a"]
 
 
@@ -296,8 +283,7 @@ def test_each_record_gets_all_its_tries_though_others_fail_before_it(stand: Stan
                 return {"batchItemFailures": [{"itemIdentifier": sequence}]}
         return None
 
-    source = make_source(bisect=False, retries=1)
-    Pump(source, stand.engine, run, stand.park, stand.clock).step()
+    stand.pump(run, bisect=False, retries=1).step()
     assert tried == ["a", "a", "b", "b"]
     assert stand.parked == []
 
@@ -312,7 +298,7 @@ def test_a_stop_while_a_retry_waits_leaves_the_batch_for_later(tmp_path: Path) -
         raise ValueError("told to fail")
 
     with pytest.raises(ClockStopped):
-        Pump(make_source(), stand.engine, run, stand.park, clock).step()
+        stand.pump(run).step()
     assert stand.parked == []
     assert stand.engine.load_position(f"{TABLE}:reader") == 0
     stand.engine.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -60,33 +59,13 @@ def test_the_backlog_takes_no_other_table(
     assert_nothing_written(ended, tmp_path / "out", f"no item of the table {wrong}")
 
 
-def parcel(pk: str = "Q#q#0") -> dict[str, object]:
-    lists = {"v": AT_MS - 9, "r": 0, "z": 5}
-    numbers = {"t": AT_MS - 9, "x": AT_MS + 9_999, "expires_at": AT_MS // 1000 + 10}
-    return {
-        "pk": {"S": pk},
-        "sk": {"S": "1#p"},
-        **{name: {"L": [{"N": str(value)}]} for name, value in lists.items()},
-        **{name: {"N": str(value)} for name, value in numbers.items()},
-    }
-
-
-@pytest.mark.long
-def test_an_item_that_no_parcel_can_be(tmp_path: Path, jobs: Jobs) -> None:
-    writer = ExportWriter(root=tmp_path, table="Messages", at_ms=AT_MS)
-    writer.write_file([json.dumps({"Item": item}) for item in (parcel(), parcel("Q##0"))])
-    export = writer.finish()
-    ended = jobs.report_backlog(tmp_path / "out", [export])
-    said = "item Q##0 1#p: its key is not that of a parcel"
-    assert_nothing_written(ended, tmp_path / "out", str(export), said)
-
-
 def test_a_line_longer_than_any_record_is_refused_without_reading_it(
     tmp_path: Path, jobs: Jobs
 ) -> None:
     export = ExportWriter(root=tmp_path, table="Messages", at_ms=AT_MS)
-    sound = json.dumps({"Item": parcel()})
-    export.write_file([sound, sound.replace("1#p", "x" * LINE_BYTES_MOST)])
+    (item,) = Messages(seed=1, items=1, at_ms=AT_MS).items_of(0, 1)
+    sound, sk = f'{{"Item":{item}}}', '"sk":{"S":"'
+    export.write_file([sound, sound.replace(sk, sk + "x" * LINE_BYTES_MOST)])
     ended = jobs.report_backlog(tmp_path / "out", [export.finish()])
     assert_nothing_written(
         ended,
