@@ -16,7 +16,7 @@ from botocore.session import Session
 from moto import mock_aws
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.runtime.bodies import Bodies
+from cirrusmq.runtime.core import Bodies
 from cirrusmq.wiring.bucket import LONGEST_PAUSES_SECONDS, Bucket, make_s3
 from cirrusmq_local.bucket import Bucket as Embedded
 from cirrusmq_local.bucket import attach_bucket

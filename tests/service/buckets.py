@@ -6,7 +6,7 @@ from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.runtime.bodies import Bodies
+from cirrusmq.runtime.core import Bodies
 from cirrusmq_local.testing import World
 
 DAY_MS = 86_400_000

@@ -6,11 +6,11 @@ Receives are noted by `key_cache.py`.
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cirrusmq.access.key_cache import receive_key
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, key
+from cirrusmq.runtime.store import Item, key, prefix_request
 from cirrusmq.storage import cursors
 
 
@@ -34,13 +34,7 @@ def page_of_consumers(
     listing = ("consumers", source_id)
     after = cursors.read(core, cursor, *listing)
     pk, now_seconds = receive_key(source_id, "")[0], core.now_ms() // 1_000
-    request: dict[str, Any] = {
-        "TableName": core.tables.usage,
-        "KeyConditionExpression": "pk = :pk",
-        "ExpressionAttributeValues": {":pk": {"S": pk}},
-        "ConsistentRead": False,
-        "Limit": limit + 1,
-    }
+    request = prefix_request(core.tables.usage, pk, consistent=False) | {"Limit": limit + 1}
     if after is not None:
         request["ExclusiveStartKey"] = key(pk, after)
     items = core.store.query_pages(request)

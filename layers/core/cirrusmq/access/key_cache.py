@@ -43,7 +43,6 @@ _MAX_OPENED = 1_000
 DAY_MS = 86_400_000
 _KEPT_DAYS = 400
 _RECEIVES_KEPT_MS = 7 * DAY_MS
-_BATCH = 100
 
 
 class KeyCache:
@@ -183,13 +182,8 @@ def note_consumer(core: Core, source_id: str, account: str, key_id: str) -> None
 def last_uses(core: Core, key_ids: Sequence[str]) -> dict[str, int]:
     """Key -> the first millisecond of the day of its last use; half a read unit a key."""
     places = {use_key(key_id): key_id for key_id in key_ids}
-    used: dict[str, int] = {}
-    asked = list(places)
-    for start in range(0, len(asked), _BATCH):
-        page = asked[start : start + _BATCH]
-        found = core.store.get_many(core.tables.usage, page, consistent=False)
-        used |= {places[at]: int(item["day"]["N"]) * DAY_MS for at, item in found.items()}
-    return used
+    found = core.store.get_many(core.tables.usage, list(places), consistent=False)
+    return {places[at]: int(item["day"]["N"]) * DAY_MS for at, item in found.items()}
 
 
 def use_key(key_id: str) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, key
+from cirrusmq.runtime.store import Item, key, prefix_request
 
 Place: TypeAlias = tuple[str, str]
 """A key of the Usage table: `pk`, `sk`."""
@@ -72,13 +72,8 @@ def read_pool(core: Core, pool: str, limit: int) -> dict[str, int] | None:
 
     limit: accounts that are read. Returns None if more had something at work within the last hour.
     """
-    request = {
-        "TableName": core.tables.usage,
-        "KeyConditionExpression": "pk = :pk",
-        "ExpressionAttributeValues": {":pk": {"S": pool_key(pool, "")[0]}},
-        "Limit": limit,
-    }
-    items, last, _ = core.store.query(request)
+    request = prefix_request(core.tables.usage, pool_key(pool, "")[0], consistent=False)
+    items, last, _ = core.store.query(request | {"Limit": limit})
     if last is not None:
         return None
     now_ms = core.now_ms()

@@ -29,8 +29,6 @@ from cirrusmq.runtime.isolation import log_and_continue
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.subscriptions.sources import source_of_resource
 
-_TOGETHER = 100
-
 
 def tidy(core: Core, resource_id: str, partition: int, keys: Sequence[str], max_ms: int) -> None:
     """Removes, re-keys or dead-letters parcels of a partition by their present state, in parallel.
@@ -42,11 +40,8 @@ def tidy(core: Core, resource_id: str, partition: int, keys: Sequence[str], max_
         return
     pk, until_ms = partition_key(PARCELS, source.id, partition), core.now_ms() + max_ms
     places = [(pk, key) for key in keys if key != OWN_QUEUE]
-    table, parcels = core.tables.messages, list[Parcel]()
-    for begin in range(0, len(places), _TOGETHER):
-        together = places[begin : begin + _TOGETHER]
-        found = core.store.get_many(table, together, consistent=True)
-        parcels += map(read_parcel, found.values())
+    found = core.store.get_many(core.tables.messages, places, consistent=True)
+    parcels = list(map(read_parcel, found.values()))
     letters = any(due(source, each, core.now_ms()) for each in parcels)
     if source.makes_dead_letter_queue and (letters or len(places) < len(keys)):
         # Once, and not by each letter side by side; the source names it then.

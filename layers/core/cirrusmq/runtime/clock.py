@@ -14,15 +14,12 @@ class Clock(Protocol):
     @property
     def scale(self) -> float:
         """Its seconds in a real one."""
-        ...
 
     def now_ms(self) -> int:
         """Returns milliseconds since the Unix epoch; never decreases within one process."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Lets `seconds` of this clock pass."""
-        ...
 
 
 class SystemClock:

@@ -12,7 +12,6 @@ from msgspec import UnsetType, field
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, Unavailable
-from cirrusmq.runtime.bodies import Bodies
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.clock import Clock
 from cirrusmq.runtime.secret import Secret
@@ -40,22 +39,34 @@ class Posted(Protocol):
     @property
     def status(self) -> int | None:
         """The answer's status; None without an answer."""
-        ...
 
     @property
     def error(self) -> str | None:
         """A status or a kind of error; None if the post was accepted."""
-        ...
 
     @property
     def retry_after_seconds(self) -> float | None:
         """Real seconds after which the subscriber wants the next attempt, or None."""
-        ...
 
     @property
     def sample(self) -> AnswerSample | None:
         """The beginning of an answer that did not accept it; None without such an answer."""
-        ...
+
+
+class Bodies(Protocol):
+    """The bucket with the messages of large sends, under keys that only this service makes.
+
+    Every method raises Unavailable if the bucket gives no answer in time.
+    """
+
+    def put(self, key: str, data: bytes) -> None:
+        """Writes an object, also over an older one; it is durable when this returns."""
+
+    def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
+        """Returns its bytes from `start` to before `end` or its end, or None without an object."""
+
+    def copy(self, source: str, key: str) -> bool:
+        """Copies it to another key, or onto itself, which restarts its life. False if missing."""
 
 
 class Window(Protocol):
@@ -67,11 +78,9 @@ class Window(Protocol):
 
     def start(self, call: Callable[[], Any]) -> None:
         """Begins a call in the window."""
-        ...
 
     def wait(self, seconds: float) -> list[Any]:
         """Returns the results of calls that have ended; waits up to `seconds` for the next one."""
-        ...
 
 
 class GivenUp(msgspec.Struct, frozen=True):
@@ -90,11 +99,9 @@ class Unprocessed(Protocol):
 
     def receive(self) -> Sequence[GivenUp]:
         """Returns a few of them, which nobody else gets for some seconds."""
-        ...
 
     def remove(self, handle: str) -> None:
         """Removes an event that is dealt with."""
-        ...
 
 
 class Called(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,11 +121,9 @@ class Sealing(Protocol):
 
     def seal(self, key_id: str, secret: str) -> bytes:
         """Returns the encrypted secret. Raises Unavailable."""
-        ...
 
     def unseal(self, key_id: str, sealed: bytes) -> str:
         """Returns the secret that was sealed for the key of this id. Raises Unavailable."""
-        ...
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ Item: TypeAlias = dict[str, Any]
 
 CONFLICT_TRIES = 12
 _BATCH_TRIES = 8
+_BATCH_KEYS = 100
 _METHODS = {
     "BatchGetItem": "batch_get_item",
     "DeleteItem": "delete_item",
@@ -80,28 +81,30 @@ class Store:
     def get_many(
         self, table: str, keys: Sequence[tuple[str, str]], *, consistent: bool
     ) -> dict[tuple[str, str], Item]:
-        """Returns the items of these keys (at most 100) that exist."""
+        """Returns the items of these keys that exist; a call reads 100 of them."""
         found: dict[tuple[str, str], Item] = {}
-        request: dict[str, Any] = {
-            table: {"Keys": [key(pk, sk) for pk, sk in keys], "ConsistentRead": consistent}
-        }
-        for tried in range(_BATCH_TRIES):
-            if not keys or not request:
-                return found
-            answer = self._call("BatchGetItem", {"RequestItems": request})
-            for item in answer.get("Responses", {}).get(table, []):
-                found[item["pk"]["S"], item["sk"]["S"]] = item
-            request = answer.get("UnprocessedKeys") or {}
-            if request:
+        for first in range(0, len(keys), _BATCH_KEYS):
+            some = [key(pk, sk) for pk, sk in keys[first : first + _BATCH_KEYS]]
+            request: dict[str, Any] = {table: {"Keys": some, "ConsistentRead": consistent}}
+            for tried in range(_BATCH_TRIES):
+                answer = self._call("BatchGetItem", {"RequestItems": request})
+                for item in answer.get("Responses", {}).get(table, []):
+                    found[item["pk"]["S"], item["sk"]["S"]] = item
+                request = answer.get("UnprocessedKeys") or {}
+                if not request:
+                    break
                 self.pause(tried)
-        raise Unavailable
+            else:
+                raise Unavailable
+        return found
 
     def put_if_absent(self, table: str, item: Item) -> None:
         """Writes an item under a key that is free, else raises ConditionFailed."""
-        self._write("PutItem", put_if_absent(table, item))
+        self.write("PutItem", put_if_absent(table, item))
 
     def write(self, operation: str, request: dict[str, Any]) -> Item | None:
         """Does a conditional UpdateItem or DeleteItem. Returns the attributes it asked for."""
+        request = {**request, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
         return self._write(operation, request).get("Attributes")
 
     def try_write(self, operation: str, request: dict[str, Any]) -> bool:
@@ -117,24 +120,7 @@ class Store:
 
         Raises TransactionRefused if a condition fails, Unavailable after too many conflicts.
         """
-        for tried in range(CONFLICT_TRIES):
-            try:
-                self._call("TransactWriteItems", {"TransactItems": list(writes)})
-            except ClientError as error:
-                reasons = error.response.get("CancellationReasons", [])
-                failed = {
-                    index: reason.get("Item")
-                    for index, reason in enumerate(reasons)
-                    if reason.get("Code") == "ConditionalCheckFailed"
-                }
-                if failed:
-                    raise TransactionRefused(failed, _repeated(error)) from error
-                if not any(reason.get("Code") == "TransactionConflict" for reason in reasons):
-                    raise _refused(error) from error
-            else:
-                return
-            self.pause(tried)
-        raise Unavailable
+        self._write("TransactWriteItems", {"TransactItems": list(writes)})
 
     def query(self, request: dict[str, Any]) -> tuple[list[Item], Item | None, float]:
         """Returns one page: its items, the key to continue after (None at the end), read units."""
@@ -146,16 +132,7 @@ class Store:
         self, table: str, pk: str, prefix: str = "", *, consistent: bool = True
     ) -> Iterator[Item]:
         """Yields every item of a partition whose sort key begins with `prefix`."""
-        request: dict[str, Any] = {
-            "TableName": table,
-            "KeyConditionExpression": "pk = :pk",
-            "ExpressionAttributeValues": {":pk": {"S": pk}},
-            "ConsistentRead": consistent,
-        }
-        if prefix:
-            request["KeyConditionExpression"] += " AND begins_with(sk, :prefix)"
-            request["ExpressionAttributeValues"][":prefix"] = {"S": prefix}
-        yield from self.query_pages(request)
+        return self.query_pages(prefix_request(table, pk, prefix, consistent=consistent))
 
     def query_pages(self, request: dict[str, Any]) -> Iterator[Item]:
         """Yields every item of a query, page after page."""
@@ -178,17 +155,14 @@ class Store:
         self._sleep(self._random.random() * min(0.5, 0.005 * 2**tried))
 
     def _write(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        request = {**request, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+        """Calls the store, again after a conflict with a transaction."""
         for tried in range(CONFLICT_TRIES):
             try:
                 return self._call(operation, request)
             except ClientError as error:
-                code = error.response["Error"]["Code"]
-                if code == "ConditionalCheckFailedException":
-                    item = error.response.get("Item")
-                    raise ConditionFailed(item, _repeated(error)) from error
-                if code != "TransactionConflictException":
-                    raise _refused(error) from error
+                failure = _failure(error)
+                if failure is not None:
+                    raise failure from error
             self.pause(tried)
         raise Unavailable
 
@@ -226,6 +200,38 @@ def put_if_absent(table: str, item: Item) -> dict[str, Any]:
 
 def _repeated(error: ClientError) -> bool:
     return bool(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
+
+
+def prefix_request(
+    table: str, pk: str, prefix: str = "", *, consistent: bool = True
+) -> dict[str, Any]:
+    """Returns a query for the items of `pk` whose sort keys begin with `prefix`, in order."""
+    request: dict[str, Any] = {
+        "TableName": table,
+        "KeyConditionExpression": "pk = :pk",
+        "ExpressionAttributeValues": {":pk": {"S": pk}},
+        "ConsistentRead": consistent,
+    }
+    if prefix:
+        request["KeyConditionExpression"] += " AND begins_with(sk, :prefix)"
+        request["ExpressionAttributeValues"][":prefix"] = {"S": prefix}
+    return request
+
+
+def _failure(error: ClientError) -> Exception | None:
+    """Returns the exception for a write that failed, or None after a conflict."""
+    code, reasons = error.response["Error"]["Code"], error.response.get("CancellationReasons", [])
+    if code == "ConditionalCheckFailedException":
+        return ConditionFailed(error.response.get("Item"), _repeated(error))
+    failed = {
+        index: reason.get("Item")
+        for index, reason in enumerate(reasons)
+        if reason.get("Code") == "ConditionalCheckFailed"
+    }
+    if failed:
+        return TransactionRefused(failed, _repeated(error))
+    conflict = any(reason.get("Code") == "TransactionConflict" for reason in reasons)
+    return None if conflict or code == "TransactionConflictException" else _refused(error)
 
 
 REPEATABLE = frozenset(

@@ -18,7 +18,14 @@ from typing import Any
 import msgspec
 
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, key, shard_key, shard_keys
+from cirrusmq.runtime.store import (
+    ConditionFailed,
+    Item,
+    key,
+    prefix_request,
+    shard_key,
+    shard_keys,
+)
 
 _KIND = "D"
 _SHARDS = 8
@@ -62,18 +69,9 @@ def take_mark(core: Core, mark: ScheduleMark) -> dict[str, Any]:
 
 def read_marks(core: Core, shard: str) -> Iterator[list[ScheduleMark]]:
     """Yields pages of a shard's marks, the earliest first; half a read unit each."""
-    request: dict[str, Any] = {
-        "TableName": core.tables.directory,
-        "KeyConditionExpression": "pk = :pk",
-        "ExpressionAttributeValues": {":pk": {"S": shard}},
-        "Limit": _PAGE,
-    }
-    while True:
-        items, last, _ = core.store.query(request)
+    request = prefix_request(core.tables.directory, shard, consistent=False) | {"Limit": _PAGE}
+    for items in core.store.query_by_page(request):
         yield [_read(item) for item in items]
-        if last is None:
-            return
-        request["ExclusiveStartKey"] = last
 
 
 def mark_shards() -> list[str]:

@@ -6,17 +6,16 @@ that must not be used so is refused (`decode_document`). Writes are in `director
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.base.formats import is_later, later_release
-from cirrusmq.base.limits import ANSWER_BYTES
 from cirrusmq.base.shapes import decode_json
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, key, shard_key
+from cirrusmq.runtime.store import Item, shard_key
 
 T = TypeVar("T")
 SHOWN_BYTES = 2_000
@@ -80,46 +79,6 @@ def read_from(core: Core, pk: str, start: str, kind: type[T]) -> Iterator[tuple[
     }
     for item in core.store.query_pages(request):
         yield item["sk"]["S"], decode_document(item, kind).value
-
-
-def read_page(
-    core: Core,
-    pk: str,
-    prefix: str,
-    after: str | None,
-    limit: int,
-    kind: type[T],
-    accept: Callable[[T], bool] = lambda value: True,
-) -> tuple[list[T], str | None]:
-    """Returns up to `limit` accepted values in order, and the sort key to continue after, or None.
-
-    One more value is read than wanted: only its presence shows that this is not the end. A page
-    ends before `limit` if its values together would be too large for an answer.
-    """
-    request: dict[str, Any] = {
-        "TableName": core.tables.directory,
-        "KeyConditionExpression": "pk = :pk",
-        "ExpressionAttributeValues": {":pk": {"S": pk}},
-        "ConsistentRead": True,
-        "Limit": limit + 1,
-    }
-    if prefix:
-        request["KeyConditionExpression"] += " AND begins_with(sk, :prefix)"
-        request["ExpressionAttributeValues"][":prefix"] = {"S": prefix}
-    if after is not None:
-        request["ExclusiveStartKey"] = key(pk, after)
-    values: list[T] = []
-    behind, size = "", 0
-    for item in core.store.query_pages(request):
-        value = decode_document(item, kind).value
-        if not accept(value):
-            continue
-        size += len(item["document"]["S"].encode()) + SHOWN_BYTES
-        if len(values) == limit or size > ANSWER_BYTES:
-            return values, behind
-        values.append(value)
-        behind = str(item["sk"]["S"])
-    return values, None
 
 
 def read_count(core: Core, key: ItemKey) -> int:

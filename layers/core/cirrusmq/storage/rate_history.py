@@ -37,7 +37,6 @@ HOUR_MS = 3_600_000
 _DAY_HOURS = 24
 _INTERVALS = HOUR_MS // INTERVAL_MS
 _KEPT_DAYS = 8
-_PLACES = 100
 _REFUSED = (ConditionFailed, TransactionRefused)
 
 Hours = Mapping[str, Sequence[int]]
@@ -102,10 +101,7 @@ def read_hours(
     first = now_ms // HOUR_MS + 1 - hours
     days = range(first // _DAY_HOURS, now_ms // HOUR_MS // _DAY_HOURS + 1)
     keys = [_item_key(each, day) for each in resource_ids for day in days]
-    found: dict[tuple[str, str], Item] = {}
-    for start in range(0, len(keys), _PLACES):
-        some = keys[start : start + _PLACES]
-        found |= core.store.get_many(core.tables.usage, some, consistent=False)
+    found = core.store.get_many(core.tables.usage, keys, consistent=False)
     read: dict[str, Hours] = {}
     for resource_id in resource_ids:
         sums: dict[tuple[str, int], int] = defaultdict(int)

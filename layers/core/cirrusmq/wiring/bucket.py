@@ -37,7 +37,7 @@ def make_s3(session: botocore.session.Session) -> Any:
 
 
 class Bucket:
-    """Objects of one bucket; a port of the core, `cirrusmq.runtime.bodies`."""
+    """Objects of one bucket; a port of the core, `cirrusmq.runtime.core`."""
 
     def __init__(
         self, make_client: Callable[[], Any], name: str, sleep: Callable[[float], None]

@@ -228,17 +228,13 @@ def _due_notes(
     notes = partition_key(AGE_NOTES, source.id, partition)
     pk = partition_key(PARCELS, source.id, partition)
     request = page_request(table, notes, "!", f"{now_ms:013d}", _TOGETHER, consistent=False)
-    while True:
-        items, last, _ = core.store.query(request)
+    for items in core.store.query_by_page(request):
         keys = [(pk, item["sk"]["S"].partition("#")[2]) for item in items]
         found = core.store.get_many(table, list(dict.fromkeys(keys)), consistent=True)
         yield [
             (item["sk"]["S"], partition, read_parcel(found[place]) if place in found else None)
             for item, place in zip(items, keys, strict=True)
         ]
-        if last is None:
-            return
-        request["ExclusiveStartKey"] = last
 
 
 def _settle_note(
