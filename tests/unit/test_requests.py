@@ -15,7 +15,7 @@ from cirrusmq.base.errors import (
     RequestTooLarge,
 )
 from cirrusmq.base.limits import REQUEST_BYTES, REQUEST_TEXTS
-from cirrusmq.base.shapes import convert_texts, decode, integer, read_values
+from cirrusmq.base.shapes import decode, integer, read_values
 
 COUNT = msgspec.Meta(ge=1, le=16, description="an integer from 1 to 16")
 WORD = msgspec.Meta(max_length=3, description="a text of at most 3 characters")
@@ -257,9 +257,10 @@ class Texts(msgspec.Struct, forbid_unknown_fields=True):
 def test_numbers_and_booleans_may_be_texts() -> None:
     given = {"count": "16", "wait": "1.5", "ordered": "true", "name": "7"}
     expected = Texts(count=16, wait=1.5, ordered=True, name="7")
-    assert convert_texts(given, Texts) == expected
+    assert read_values(given, Texts, strict=False) == expected
     assert (
-        convert_texts({"count": 16, "wait": 1.5, "ordered": True, "name": "7"}, Texts) == expected
+        read_values({"count": 16, "wait": 1.5, "ordered": True, "name": "7"}, Texts, strict=False)
+        == expected
     )
 
 
@@ -277,7 +278,7 @@ def test_a_text_that_does_not_fit_is_named_with_what_would(
     given: dict[str, object], expected: str
 ) -> None:
     with pytest.raises(InvalidParameter) as refused:
-        convert_texts(given, Texts)
+        read_values(given, Texts, strict=False)
     assert refused.value.detail == expected
 
 

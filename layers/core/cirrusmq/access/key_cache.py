@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import key
+from cirrusmq.runtime.store import Item, key
 
 V = TypeVar("V")
 MINUTE_MS = 60_000
@@ -49,8 +49,7 @@ class KeyCache:
     """Cache of an environment's access keys: saves reads of the store."""
 
     def __init__(self) -> None:
-        self._used: dict[str, int] = {}
-        self._received: dict[str, int] = {}
+        self._noted: dict[str, int] = {}
         self._good: dict[str, str] = {}
         self._unknown: dict[str, int] = {}
         self._wrong: dict[str, int] = {}
@@ -58,23 +57,15 @@ class KeyCache:
         self._minute = 0
         self._lock = threading.Lock()
 
-    def first_use(self, key_id: str, day: int) -> bool:
-        """Returns True for the key's first use on that day, here; only to one caller."""
-        with self._lock:
-            if self._used.get(key_id) == day:
-                return False
-            _remember(self._used, key_id, day)
-            return True
+    def first_note(self, place: str, now_ms: int, until_ms: int) -> bool:
+        """Returns True for a place's first note here until a time; only to one caller.
 
-    def first_receive(self, place: str, now_ms: int) -> bool:
-        """Returns True for the place's first receive here in five minutes; only to one caller.
-
-        `place`: key of a source and an access key.
+        place: an access key, or a source and an access key.
         """
         with self._lock:
-            if now_ms < self._received.get(place, 0):
+            if now_ms < self._noted.get(place, 0):
                 return False
-            _remember(self._received, place, now_ms + RECEIVED_MS)
+            _remember(self._noted, place, until_ms)
             return True
 
     def note_good(self, key_id: str, digest: str) -> None:
@@ -131,22 +122,11 @@ def _remember(held: dict[str, V], key: str, value: V) -> None:
 
 def note_use(core: Core, key_id: str) -> None:
     """Notes that the key was used today. One write unit, once a day in each environment."""
-    day = core.now_ms() // DAY_MS
-    if not core.memory(KeyCache).first_use(key_id, day):
-        return
-    request = {
-        "TableName": core.tables.usage,
-        "Key": key(*use_key(key_id)),
-        "UpdateExpression": "SET #day = :day, #expires = :expires",
-        "ConditionExpression": "attribute_not_exists(#day) OR #day < :day",
-        "ExpressionAttributeNames": {"#day": "day", "#expires": "expires_at"},
-        "ExpressionAttributeValues": {
-            ":day": {"N": str(day)},
-            ":expires": {"N": str((day + _KEPT_DAYS) * DAY_MS // 1_000)},
-        },
-    }
-    with contextlib.suppress(Exception):
-        core.store.write("UpdateItem", request)
+    now_ms = core.now_ms()
+    day = now_ms // DAY_MS
+    if core.memory(KeyCache).first_note(key_id, now_ms, (day + 1) * DAY_MS):
+        expires_at = (day + _KEPT_DAYS) * DAY_MS // 1_000
+        _note(core, use_key(key_id), "day", {"day": {"N": str(day)}}, expires_at)
 
 
 def note_consumer(core: Core, source_id: str, account: str, key_id: str) -> None:
@@ -155,25 +135,27 @@ def note_consumer(core: Core, source_id: str, account: str, key_id: str) -> None
     `source_id`: the owner's id of a source, which a group keeps when it is rewound.
     """
     now_ms = core.now_ms()
-    if not core.memory(KeyCache).first_receive(f"{source_id}#{key_id}", now_ms):
-        return
+    place = f"{source_id}#{key_id}"
+    if core.memory(KeyCache).first_note(place, now_ms, now_ms + RECEIVED_MS):
+        values = {
+            "received_ms": {"N": str(now_ms)},
+            "key_id": {"S": key_id},
+            "account": {"S": account},
+        }
+        expires_at = (now_ms + _RECEIVES_KEPT_MS) // 1_000
+        _note(core, receive_key(source_id, key_id), "received_ms", values, expires_at)
+
+
+def _note(core: Core, place: tuple[str, str], newer: str, values: Item, expires_at: int) -> None:
+    """Writes values into an item of the Usage table, if its `newer` is below theirs."""
+    values = {**values, "expires_at": {"N": str(expires_at)}}
     request = {
         "TableName": core.tables.usage,
-        "Key": key(*receive_key(source_id, key_id)),
-        "UpdateExpression": "SET #at = :at, #key = :key, #account = :account, #expires = :expires",
-        "ConditionExpression": "attribute_not_exists(#at) OR #at < :at",
-        "ExpressionAttributeNames": {
-            "#at": "received_ms",
-            "#key": "key_id",
-            "#account": "account",
-            "#expires": "expires_at",
-        },
-        "ExpressionAttributeValues": {
-            ":at": {"N": str(now_ms)},
-            ":key": {"S": key_id},
-            ":account": {"S": account},
-            ":expires": {"N": str((now_ms + _RECEIVES_KEPT_MS) // 1_000)},
-        },
+        "Key": key(*place),
+        "UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in values),
+        "ConditionExpression": f"attribute_not_exists(#{newer}) OR #{newer} < :{newer}",
+        "ExpressionAttributeNames": {f"#{name}": name for name in values},
+        "ExpressionAttributeValues": {f":{name}": value for name, value in values.items()},
     }
     with contextlib.suppress(Exception):
         core.store.write("UpdateItem", request)

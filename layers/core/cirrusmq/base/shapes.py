@@ -76,24 +76,14 @@ def decode(body: bytes, shape: type[T], max_bytes: int = REQUEST_BYTES) -> T:
         raise MalformedRequest from error
 
 
-def read_values(given: object, shape: type[T]) -> T:
+def read_values(given: object, shape: type[T], *, strict: bool = True) -> T:
     """Reads values that were not JSON as `shape`, whose ranges hold as in a request.
 
-    Raises InvalidParameter, as `decode` does.
+    Without `strict` numbers and booleans may be texts: `"5"`, `"true"`. Raises InvalidParameter, as
+    `decode` does.
     """
     try:
-        return convert(given, shape)
-    except msgspec.ValidationError as error:
-        raise _explain(str(error), shape) from error
-
-
-def convert_texts(given: object, shape: type[T]) -> T:
-    """Reads values as `shape` whose numbers and booleans may be texts: `"5"`, `"true"`.
-
-    Raises InvalidParameter, as `decode` does.
-    """
-    try:
-        return convert(given, shape, strict=False)
+        return convert(given, shape, strict=strict)
     except msgspec.ValidationError as error:
         raise _explain(str(error), shape) from error
 

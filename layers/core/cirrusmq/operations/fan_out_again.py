@@ -66,7 +66,7 @@ def ask(core: Core, since: object, until: object = None) -> Operation:
 def start(core: Core, since_ms: int, until_ms: int) -> Operation:
     """Starts handing out again the log between two times."""
     details = {"since_ms": since_ms, "until_ms": until_ms}
-    return operations.start_for_deployment(core, "fan_out", details)
+    return operations.start(core, None, "fan_out", details)
 
 
 def show(operation: Operation) -> dict[str, Any]:

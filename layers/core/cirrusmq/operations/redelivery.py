@@ -68,7 +68,7 @@ def redeliver(
         "subscription_id": subscription.id,
         "ids": ids,
     }
-    return operations.start_for_topic(core, topic, "replay", details, by)
+    return operations.start(core, topic, "replay", details, by)
 
 
 def steps(core: Core, run: Run, topic: Topic, subscription: Subscription) -> Iterator[Step]:

@@ -134,9 +134,14 @@ class Pointer(msgspec.Struct, frozen=True):
     id: str
 
 
-def start(core: Core, queue: Queue, kind: Kind, details: dict[str, Any], by: str) -> Operation:
-    """Writes an operation, then starts its runner; the sweep finds one without a runner."""
-    operation, writes = creation(core, queue, kind, details, by)
+def start(
+    core: Core, on: Queue | Topic | None, kind: Kind, details: dict[str, Any], by: str = ""
+) -> Operation:
+    """Writes an operation, then starts its runner; the sweep finds one without a runner.
+
+    on: its queue, the topic of its subscription, or None for work of the deployment.
+    """
+    operation, writes = creation(core, on, kind, details, by)
     core.store.transact(writes)
     resume(core, _pointer(operation))
     return operation
@@ -144,51 +149,31 @@ def start(core: Core, queue: Queue, kind: Kind, details: dict[str, Any], by: str
 
 def creation(
     core: Core,
-    queue: Queue,
+    on: Queue | Topic | None,
     kind: Kind,
     details: dict[str, Any],
     by: str,
     held_until_ms: int = 0,
 ) -> tuple[Operation, list[dict[str, Any]]]:
     """Returns an operation and a transaction's writes of it; it runs from `held_until_ms` on."""
-    place = {"queue": queue.name, "queue_id": queue.id}
-    operation = _begun(
-        core, queue.account, kind, details, **place, by=by, held_until_ms=held_until_ms
+    now_ms = core.now_ms()
+    operation = Operation(
+        id=first_id(now_ms) + new_id(core.random),
+        account=DEPLOYMENT if on is None else on.account,
+        kind=kind,
+        queue=on.name if isinstance(on, Queue) else "",
+        queue_id=on.id if isinstance(on, Queue) else "",
+        topic=on.name if isinstance(on, Topic) else "",
+        details=details,
+        started_ms=now_ms,
+        by=by,
+        held_until_ms=held_until_ms,
     )
-    return operation, _creation(core, operation)
-
-
-def creation_for_topic(
-    core: Core,
-    topic: Topic,
-    kind: Kind,
-    details: dict[str, Any],
-    by: str,
-    held_until_ms: int,
-) -> tuple[Operation, list[dict[str, Any]]]:
-    """Does what `creation` does, for work on a topic's subscription."""
-    operation = _begun(
-        core, topic.account, kind, details, topic=topic.name, by=by, held_until_ms=held_until_ms
-    )
-    return operation, _creation(core, operation)
-
-
-def start_for_topic(
-    core: Core, topic: Topic, kind: Kind, details: dict[str, Any], by: str
-) -> Operation:
-    """Does what `start` does, for work on a topic's subscription."""
-    operation, writes = creation_for_topic(core, topic, kind, details, by, held_until_ms=0)
-    core.store.transact(writes)
-    resume(core, _pointer(operation))
-    return operation
-
-
-def start_for_deployment(core: Core, kind: Kind, details: dict[str, Any]) -> Operation:
-    """Does what `start` does, for work of the deployment."""
-    operation = _begun(core, DEPLOYMENT, kind, details)
-    core.store.transact(_creation(core, operation))
-    resume(core, _pointer(operation))
-    return operation
+    key, expires_at = operation_key(operation.account, operation.id), _expires_at(now_ms)
+    return operation, [
+        directory_writes.put_new(core, key, operation, expires_at=expires_at),
+        directory_writes.put(core, _running_key(operation), _pointer(operation)),
+    ]
 
 
 def of_deployment(core: Core) -> list[Operation]:
@@ -200,27 +185,6 @@ def of_deployment(core: Core) -> list[Operation]:
 def first_id(time_ms: int) -> str:
     """Returns the beginning of the ids of operations that began at a time: ids sort by it."""
     return f"Op-{ulid.first(time_ms)}"
-
-
-def _begun(core: Core, account: str, kind: Kind, details: dict[str, Any], **more: Any) -> Operation:
-    now_ms = core.now_ms()
-    return Operation(
-        id=first_id(now_ms) + new_id(core.random),
-        account=account,
-        kind=kind,
-        details=details,
-        started_ms=now_ms,
-        **more,
-    )
-
-
-def _creation(core: Core, operation: Operation) -> list[dict[str, Any]]:
-    key = operation_key(operation.account, operation.id)
-    expires_at = _expires_at(operation.started_ms)
-    return [
-        directory_writes.put_new(core, key, operation, expires_at=expires_at),
-        directory_writes.put(core, _running_key(operation), _pointer(operation)),
-    ]
 
 
 def release(core: Core, account: str, operation_id: str, **details: Any) -> None:

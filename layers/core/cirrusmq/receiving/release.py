@@ -12,12 +12,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-import msgspec
-
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.message import Message
+from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.model.transitions import unclaimed, unread
+from cirrusmq.model.transitions import Changes, unclaimed, unread
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
@@ -30,32 +29,27 @@ Contents = dict[int, Message]
 """Messages by their indexes in a parcel."""
 
 
-class _Undo(msgspec.Struct, frozen=True, kw_only=True):
-    claim: Claim
-    free: Sequence[int]
-    """Places of messages that another receiver may have at once."""
-    hidden: Sequence[int]
-    """Places of messages whose bodies are gone, which stay hidden until the lease is over."""
-
-
 def read_claimed(core: Core, source: Source, claims: Sequence[Claim]) -> list[Contents]:
     """Returns for each claim the messages that can be answered, and undoes the other claims.
 
     Raises Unavailable if the store refused the bodies and no message is left to answer.
     """
     contents, refused = _read(core, source, claims)
-    undone: list[_Undo] = []
+    undone: list[tuple[Parcel, Changes]] = []
     broken: set[str] = set()
     for claim, messages in zip(claims, contents, strict=True):
-        unread = [index for index in claim.indexes if index not in messages]
+        missing = [index for index in claim.indexes if index not in messages]
         behind = _behind(source, claim, messages, broken)
         for index in behind:
             del messages[index]
-        free = [*unread, *behind] if refused else behind
-        hidden = [] if refused else unread
-        if (free or hidden) and claim.before is not None:
-            undone.append(_Undo(claim=claim, free=free, hidden=hidden))
-    list(core.in_parallel(lambda undo: _undo(core, undo), undone))
+        if claim.before is not None and (missing or behind):
+            # Another receiver may have the messages at once, unless their bodies are gone: these
+            # stay hidden until the lease is over.
+            undo, before, after = unclaimed if refused else unread, claim.before, claim.parcel
+            changes = {index: unclaimed(before, after, index) for index in behind}
+            changes |= {index: undo(before, after, index) for index in missing}
+            undone.append((after, changes))
+    list(core.in_parallel(lambda undo: _undo(core, *undo), undone))
     if refused is not None and not any(contents):
         raise refused
     return contents
@@ -93,11 +87,7 @@ def _behind(source: Source, claim: Claim, messages: Contents, broken: set[str]) 
     return behind
 
 
-def _undo(core: Core, undo: _Undo) -> None:
-    after, before = undo.claim.parcel, undo.claim.before
-    assert before is not None
-    changes = {index: unclaimed(before, after, index) for index in undo.free}
-    changes |= {index: unread(before, after, index) for index in undo.hidden}
+def _undo(core: Core, after: Parcel, changes: Changes) -> None:
     still = as_read(after, changes, "nonces", "visible_ms")
     request = change(core.tables.messages, parcel_key(after), changes, still)
     try:

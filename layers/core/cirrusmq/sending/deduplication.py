@@ -116,8 +116,9 @@ def transact(
         # An earlier try of this very call took effect. If it stored a part, the rest being
         # duplicates of others, each message gets the answer that it got then.
         if own_ms and purged_ms:
+            # A: k ──> B: k and l, l is stored ──> purge of A's ──> B again: l is stored, k is A's
             left = [each for each in reminders if each[0] not in found]
-            found |= _purged_others(core, left, purged_ms)
+            found |= _reminded_by_others(core, left, purged_ms)
         purged = bool(own_ms) and min(own_ms) <= purged_ms
         if len(own_ms) < len(found) or (found and not whole) or purged:
             raise Duplicate(found) from refused
@@ -129,32 +130,25 @@ def transact(
     return None
 
 
-def _purged_others(
-    core: Core, reminders: Sequence[tuple[str, Item]], purged_ms: int
+def _reminded_by_others(
+    core: Core, reminders: Sequence[tuple[str, Item]], until_ms: int
 ) -> dict[str, Stored]:
-    """Returns messages by reminders of other sends, now purged: a repetition returns them again.
-
-    A: k ──> B: k and l, of which l is stored ──> purge of A's ──> B again: l is stored, k is A's
-    """
+    """Returns messages by reminders of other sends, written until a time; purged ones, too."""
     kept: dict[int, Item | None] = {}
     for index, (_, item) in enumerate(reminders):
         old = core.store.get(core.tables.messages, item["pk"]["S"], item["sk"]["S"])
-        if old and old["i"] != item["i"] and int(old["t"]["N"]) <= purged_ms:
+        if old and old["i"] != item["i"] and int(old["t"]["N"]) <= until_ms:
             kept[index] = old
     return find_reminded(reminders, kept)
 
 
-def check_reminded(core: Core, reminders: Sequence[tuple[str, Item]]) -> None:
-    """Raises Duplicate if a stored send left out messages whose ids other sends had used before it.
+def check_reminded(core: Core, reminders: Sequence[tuple[str, Item]], sent_ms: int) -> None:
+    """Raises Duplicate if a send stored at `sent_ms` left out messages whose ids other sends had
+    used before it.
 
     `reminders`: as that send wrote them, for its messages that were no duplicates.
     """
-    kept: dict[int, Item | None] = {}
-    for index, (_, item) in enumerate(reminders):
-        old = core.store.get(core.tables.messages, item["pk"]["S"], item["sk"]["S"])
-        if old and old["i"] != item["i"] and int(old["t"]["N"]) <= int(item["t"]["N"]):
-            kept[index] = old
-    if found := find_reminded(reminders, kept):
+    if found := _reminded_by_others(core, reminders, sent_ms):
         raise Duplicate(found)
 
 

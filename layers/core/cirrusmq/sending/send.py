@@ -188,7 +188,8 @@ def _write(sending: _Send, drafts: Mapping[int, SendDraft]) -> Mapping[int, _Res
         return _write_in_place(sending, first.replacement, drafts, earlier)
     if earlier is not None:
         own = stored(sending.id, messages, earlier.sent_ms)
-        deduplication.check_reminded(core, deduplication.reminders(queue.id, keys, own))
+        reminders = deduplication.reminders(queue.id, keys, own)
+        deduplication.check_reminded(core, reminders, earlier.sent_ms)
         return _results_after_conflict(sending, messages, earlier, met)
     items = _items(sending, drafts)
     if core.settings.in_process and not writes_record(items.log, items.parcels):

@@ -12,7 +12,7 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import NoDeadLetterQueue
 from cirrusmq.lifecycle.dead_letters.move import dead_letter_queue
 from cirrusmq.runtime.core import Core
-from cirrusmq.settlement.settle import Held, ReceiptText, Results, SourceOf, expired, settle
+from cirrusmq.settlement.settle import Held, Receipts, Results, SourceOf, expired, settle
 from cirrusmq.settlement.visibility import holds
 from cirrusmq.storage.parcels import read_parcel
 
@@ -20,9 +20,7 @@ from cirrusmq.storage.parcels import read_parcel
 class DeadLetterRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The body of a consumer's dead-letter call."""
 
-    receipts: Annotated[
-        list[ReceiptText], Meta(min_length=1, description="an array of 1 to 16 receipts")
-    ]
+    receipts: Receipts
     reason: Annotated[
         str,
         Meta(

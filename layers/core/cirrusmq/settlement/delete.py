@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import tombstones
@@ -25,11 +24,12 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused
 from cirrusmq.settlement.settle import (
     Held,
-    ReceiptText,
+    Receipts,
     Results,
     SourceOf,
     expired,
     holds_still,
+    left_by_earlier_try,
     settle,
 )
 from cirrusmq.storage.changes import Condition, all_of, as_read, change, removal
@@ -41,9 +41,7 @@ _logger = logging.getLogger(__name__)
 class DeleteRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The body of a delete."""
 
-    receipts: Annotated[
-        list[ReceiptText], Meta(min_length=1, description="an array of 1 to 16 receipts")
-    ]
+    receipts: Receipts
 
 
 def delete(core: Core, request: DeleteRequest, source_of: SourceOf) -> Results:
@@ -156,13 +154,7 @@ def _applied_before(core: Core, failed: ConditionFailed, held: Held) -> bool:
         purged = f"{held.source.purged_ms:013d}~"
         standing = held.source.ordered or key_in_group(held.receipt.sort_key) > purged
         return standing and _took_parcel(core, failed, held)
-    parcel = read_parcel(failed.item)
-    index = held.receipt.place
-    return (
-        index < parcel.count
-        and parcel.nonces[index] == held.receipt.nonce
-        and parcel.visible_ms[index] == DELETED
-    )
+    return left_by_earlier_try(failed, held, DELETED, held.receipt.nonce)
 
 
 def _took_parcel(core: Core, failed: ConditionFailed, held: Held) -> bool:

@@ -13,9 +13,9 @@ from cirrusmq.base.errors import BatchTooLarge, CirrusMQError, ReceiptExpired
 from cirrusmq.model.receipt import Receipt, decode
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, key
+from cirrusmq.runtime.store import ConditionFailed, Item, key
 from cirrusmq.storage.changes import Condition, all_of, having
-from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 
 ReceiptText: TypeAlias = Annotated[
     str,
@@ -24,6 +24,9 @@ ReceiptText: TypeAlias = Annotated[
         max_length=limits.RECEIPT_CHARACTERS,
         description="a receipt of 1 to 2,048 characters",
     ),
+]
+Receipts: TypeAlias = Annotated[
+    list[ReceiptText], Meta(min_length=1, description="an array of 1 to 16 receipts")
 ]
 SourceOf = Callable[[str], Source | None]
 """Returns the source of this id, or None if the call may not settle its messages."""
@@ -115,6 +118,15 @@ def holds_still(held: Held, now_ms: int) -> Condition:
         {":none": {"N": "0"}, ":now": {"N": str(now_ms)}},
     )
     return all_of([parcel, having("nonces", {index: receipt.nonce}), live])
+
+
+def left_by_earlier_try(failed: ConditionFailed, held: Held, visible_ms: int, nonce: bytes) -> bool:
+    """Returns True if an earlier try of this very call left the message in this state."""
+    if not failed.repeated or failed.item is None:
+        return False
+    parcel, index = read_parcel(failed.item), held.receipt.place
+    same = index < parcel.count and parcel.nonces[index] == nonce
+    return same and parcel.visible_ms[index] == visible_ms
 
 
 def _kept(held: Held, ends_ms: int) -> Condition:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -18,12 +19,14 @@ from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.settlement import requeue
 from cirrusmq.settlement.settle import (
     Held,
+    Receipts,
     ReceiptText,
     Results,
     SourceOf,
     check_count,
     expired,
     holds_still,
+    left_by_earlier_try,
     settle,
 )
 from cirrusmq.storage.changes import HAS_NO_WAITS, HAS_WAITS, all_of, change
@@ -37,18 +40,6 @@ class _Ending(NamedTuple):
 
     wait_ms: int
     tried: bool
-
-
-class _Return(msgspec.Struct, frozen=True, kw_only=True):
-    """A give-back as its caller wants it."""
-
-    delay_ms: int | None
-    """None: each message waits for its retry."""
-    tried: bool = True
-
-    def ending(self, wait_ms: int) -> _Ending:
-        """Returns the end of leases whose messages wait for `wait_ms`."""
-        return _Ending(wait_ms, self.tried)
 
 
 class VisibilityEntry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -71,9 +62,7 @@ class VisibilityRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True)
 class GiveBackRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The body of a give-back."""
 
-    receipts: Annotated[
-        list[ReceiptText], Meta(min_length=1, description="an array of 1 to 16 receipts")
-    ]
+    receipts: Receipts
     delay_seconds: (
         Annotated[
             int,
@@ -104,7 +93,7 @@ def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceO
 
     def act(core: Core, together: Sequence[Held]) -> Results:
         given = [held for held in together if not seconds[held.text]]
-        results = _give_all(core, given, _Return(delay_ms=0)) if given else {}
+        results = _give_all(core, given, delay_ms=0) if given else {}
         for held in together:
             now_ms = core.now_ms()
             if seconds[held.text] and not expired(held, now_ms):
@@ -127,13 +116,8 @@ def give_back(core: Core, request: GiveBackRequest, source_of: SourceOf) -> Resu
     delay_ms = None if isinstance(given, UnsetType) else given * 1000
     if delay_ms is None and not request.tried:
         delay_ms = 0
-    how = _Return(delay_ms=delay_ms, tried=request.tried)
-    return settle(
-        core,
-        request.receipts,
-        source_of,
-        lambda core, together: _give_all(core, together, how),
-    )
+    give = partial(_give_all, delay_ms=delay_ms, tried=request.tried)
+    return settle(core, request.receipts, source_of, give)
 
 
 def _hold(core: Core, held: Held, seconds: int, now_ms: int) -> int | None:
@@ -143,13 +127,19 @@ def _hold(core: Core, held: Held, seconds: int, now_ms: int) -> int | None:
     try:
         core.store.write("UpdateItem", change(core.tables.messages, held.key, changes, still))
     except ConditionFailed as failed:
-        return later.visible_ms if _applied_before(failed, held, later.visible_ms) else None
+        nonce = held.receipt.nonce
+        done = left_by_earlier_try(failed, held, later.visible_ms, nonce)
+        return later.visible_ms if done else None
     return later.visible_ms
 
 
-def _give_all(core: Core, together: Sequence[Held], how: _Return) -> Results:
-    """Gives messages of one parcel back: in place if that is as good, else under a later key."""
-    delay_ms = how.delay_ms
+def _give_all(
+    core: Core, together: Sequence[Held], delay_ms: int | None, *, tried: bool = True
+) -> Results:
+    """Gives messages of one parcel back: in place if that is as good, else under a later key.
+
+    delay_ms: None lets each message wait for its retry.
+    """
     now_ms = core.now_ms()
     alive = [held for held in together if not expired(held, now_ms)]
     if not alive:
@@ -157,7 +147,7 @@ def _give_all(core: Core, together: Sequence[Held], how: _Return) -> Results:
     source, sort_key = alive[0].source, alive[0].receipt.sort_key
     wait_ms = delay_ms if delay_ms is not None or source.retry else 0
     if wait_ms is not None and requeue.stays(source, sort_key, wait_ms, now_ms):
-        return _give_each_in_place(core, alive, how.ending(wait_ms), now_ms)
+        return _give_each_in_place(core, alive, _Ending(wait_ms, tried), now_ms)
     results: Results = {}
     waits: dict[int, int] = {}
     for _ in range(_TRIES):
@@ -168,7 +158,7 @@ def _give_all(core: Core, together: Sequence[Held], how: _Return) -> Results:
         parcel = read_parcel(item)
         alive = [held for held in alive if holds(held, parcel, now_ms)]
         nonces = {held.receipt.place: held.receipt.nonce for held in alive}
-        if not how.tried:
+        if not tried:
             parcel = transitions.untried(parcel, [*nonces])
         texts = {held.receipt.place: held.text for held in alive}
         parcel, went = requeue.give_up_aged(core, source, parcel, nonces, now_ms)
@@ -180,16 +170,15 @@ def _give_all(core: Core, together: Sequence[Held], how: _Return) -> Results:
             outcome = requeue.move(core, source, parcel, portion, own, now_ms)
             if isinstance(outcome, requeue.InPlace):
                 some = [held for held in alive if held.receipt.place in own]
-                results |= _give_each_in_place(
-                    core, some, how.ending(portion.wait_ms), now_ms, outcome.instead_of
-                )
+                ending = _Ending(portion.wait_ms, tried)
+                results |= _give_each_in_place(core, some, ending, now_ms, outcome.instead_of)
             elif outcome is not None:
                 parcel = outcome.left
                 results |= {texts[index]: outcome.due_ms for index in own}
     # Neighbours in the parcel change often. A give-back in place has no condition on them.
     for held in alive:
         if held.text not in results:
-            ending = how.ending(waits[held.receipt.place])
+            ending = _Ending(waits[held.receipt.place], tried)
             results |= _give_each_in_place(core, [held], ending, now_ms)
     return results
 
@@ -224,7 +213,8 @@ def _give_in_place(core: Core, held: Held, ending: _Ending, now_ms: int) -> int 
         _end_lease(core, held, ended, now_ms)
     except ConditionFailed as failed:
         # The nonce is gone in either case: only an earlier try of ours leaves this very time.
-        return ended.visible_ms if _ended_before(failed, held, ended.visible_ms) else None
+        done = left_by_earlier_try(failed, held, ended.visible_ms, b"")
+        return ended.visible_ms if done else None
     return ended.visible_ms
 
 
@@ -262,21 +252,3 @@ def holds(held: Held, parcel: Parcel, now_ms: int) -> bool:
         and parcel.live(index)
         and not parcel.waiting(index, now_ms)
     )
-
-
-def _applied_before(failed: ConditionFailed, held: Held, until_ms: int) -> bool:
-    if not failed.repeated or failed.item is None:
-        return False
-    parcel, index = read_parcel(failed.item), held.receipt.place
-    return (
-        index < parcel.count
-        and parcel.nonces[index] == held.receipt.nonce
-        and parcel.visible_ms[index] == until_ms
-    )
-
-
-def _ended_before(failed: ConditionFailed, held: Held, due_ms: int) -> bool:
-    if not failed.repeated or failed.item is None:
-        return False
-    parcel, index = read_parcel(failed.item), held.receipt.place
-    return index < parcel.count and not parcel.nonces[index] and parcel.visible_ms[index] == due_ms

@@ -98,7 +98,7 @@ def begin(
         "from_ms": from_ms,
         "until_ms": until_ms,
     }
-    operation, written = operations.creation_for_topic(core, topic, "replay", details, by, until_ms)
+    operation, written = operations.creation(core, topic, "replay", details, by, until_ms)
     return Replay(operation=operation.id, from_ms=from_ms, until_ms=until_ms), written
 
 

@@ -13,7 +13,7 @@ from msgspec import field
 from cirrusmq.access.grants import Permission, TopicPermission
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import ACCOUNT_NAME, check_name
-from cirrusmq.base.shapes import convert_texts
+from cirrusmq.base.shapes import read_values
 from cirrusmq.model.queue import QueueInput, ReceiverInput
 from cirrusmq.model.topic import SubscriptionInput, TopicInput
 from cirrusmq.schedules.schedule import ScheduleInput
@@ -174,7 +174,7 @@ def read_properties(request: CustomRequest) -> Properties:
     if isinstance(attributes, dict) and isinstance(attributes.get("retry"), dict):
         retry = {name: _number(name, held) for name, held in attributes["retry"].items()}
         given["Attributes"] = attributes | {"retry": retry}
-    properties = convert_texts(given, shape)
+    properties = read_values(given, shape, strict=False)
     check_name("Account", properties.account, ACCOUNT_NAME)
     if isinstance(properties, SubscriptionProperties):
         _check_protocol(properties.attributes)

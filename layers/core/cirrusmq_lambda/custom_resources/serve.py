@@ -20,7 +20,7 @@ from typing import Any
 from cirrusmq.access.keys import Caller
 from cirrusmq.access.permissions import check_invoke
 from cirrusmq.base.errors import AlreadyExists, CirrusMQError, InUse
-from cirrusmq.base.shapes import convert_texts
+from cirrusmq.base.shapes import read_values
 from cirrusmq.runtime.core import Core
 from cirrusmq_lambda.custom_resources import responses
 from cirrusmq_lambda.custom_resources.identity import (
@@ -47,7 +47,7 @@ def serve_request(core: Core, event: Event, context: Context) -> Done:
 
     Raises if the answer cannot be sent: then Lambda retries the invocation.
     """
-    request = convert_texts(event, CustomRequest)
+    request = read_values(event, CustomRequest, strict=False)
     responses.check_url(request.response_url)
     seconds = context.get_remaining_time_in_millis() / 1_000 - responses.ANSWER_SECONDS
     told = {

@@ -105,14 +105,16 @@ def read_objects(
 
     Missing messages are absent. One GET for each object; two if few of many bytes are wanted.
     """
-    return list(core.in_parallel(lambda each: _try_read(core, each), wanted))
+    return list(core.in_parallel(lambda each: _read(core, each), wanted))
 
 
-def _read(core: Core, wanted: WantedObject) -> dict[int, Message]:
+def _read(core: Core, wanted: WantedObject) -> dict[int, Message] | BucketUnavailable:
     key = object_key(wanted.send_id, wanted.days)
     try:
         with _calling(key):
             found = _get(core, key, wanted)
+    except BucketUnavailable as error:
+        return error
     except _NO_OBJECT:
         found = None
     if found is None:
@@ -146,12 +148,8 @@ def keep_object(core: Core, send_id: str, days: int, until_ms: int, now_ms: int)
     if until_ms + MARGIN_MS <= surely_lives_until_ms(send_id, days):
         return days
     longer = life_days(until_ms - now_ms)
-    key, new_key = object_key(send_id, days), object_key(send_id, longer)
-    with _calling(new_key):
-        if core.bodies.copy(key, new_key):
-            return longer
-    _tell_missing(key)
-    return None
+    there = _copy(core, object_key(send_id, days), object_key(send_id, longer))
+    return longer if there else None
 
 
 def copy_object(core: Core, send_id: str, days: int, new_send_id: str, new_days: int) -> None:
@@ -159,19 +157,17 @@ def copy_object(core: Core, send_id: str, days: int, new_send_id: str, new_days:
 
     Raises BucketUnavailable, also if the object is missing: its messages are not announced then.
     """
-    key, new_key = object_key(send_id, days), object_key(new_send_id, new_days)
+    if not _copy(core, object_key(send_id, days), object_key(new_send_id, new_days)):
+        raise BucketUnavailable
+
+
+def _copy(core: Core, key: str, new_key: str) -> bool:
+    """Copies an object. Returns False if it is missing, which the log then says."""
     with _calling(new_key):
         if core.bodies.copy(key, new_key):
-            return
+            return True
     _tell_missing(key)
-    raise BucketUnavailable
-
-
-def _try_read(core: Core, wanted: WantedObject) -> dict[int, Message] | BucketUnavailable:
-    try:
-        return _read(core, wanted)
-    except BucketUnavailable as error:
-        return error
+    return False
 
 
 def _tell_missing(key: str) -> None:

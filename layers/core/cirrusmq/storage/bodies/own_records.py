@@ -5,7 +5,8 @@
                                             └── no ──> nothing is claimed: the URL
 
 A policy made for an earlier release allows no records. After a claim this would be too late to
-learn: the messages would stay leased without an answer. So it is asked once a minute and queue.
+learn: the messages would stay leased without an answer. So it is asked once a minute and queue:
+the answer is in the slow cache.
 """
 
 from __future__ import annotations
@@ -19,25 +20,8 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.parcels import LOG, partition_key
 
-ASKED_MS = 60_000
 _NO_RECORD = "0"
 """A sort key that no record has: half a read unit."""
-
-
-class RecordRights:
-    """For each queue, whether this process may read its log, and until when that counts."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, tuple[bool, int]] = {}
-
-    def known(self, log_id: str, now_ms: int) -> bool | None:
-        """Returns None if it must be asked again."""
-        allowed, until_ms = self._found.get(log_id, (False, 0))
-        return allowed if now_ms < until_ms else None
-
-    def note(self, log_id: str, allowed: bool, now_ms: int) -> None:
-        """Keeps an answer for a minute."""
-        self._found[log_id] = allowed, now_ms + ASKED_MS
 
 
 def reads_bodies(core: Core, source: Source, parcel: Parcel) -> bool:
@@ -46,12 +30,8 @@ def reads_bodies(core: Core, source: Source, parcel: Parcel) -> bool:
         return True
     if parcel.object_days or parcel.log is not None:
         return False
-    rights, now_ms = core.memory(RecordRights), core.now_ms()
-    allowed = rights.known(source.log_id, now_ms)
-    if allowed is None:
-        allowed = _ask(core, source.log_id, parcel.partition)
-        rights.note(source.log_id, allowed, now_ms)
-    return allowed
+    log_id, partition = source.log_id, parcel.partition
+    return core.slow_cache.get(("records", log_id), lambda: _may_read(core, log_id, partition))
 
 
 def writes_record(log: Item | None, parcels: tuple[Item, ...]) -> bool:
@@ -65,7 +45,7 @@ def writes_record(log: Item | None, parcels: tuple[Item, ...]) -> bool:
     return small and "h" not in log and not any("l" in parcel for parcel in parcels)
 
 
-def _ask(core: Core, log_id: str, partition: int) -> bool:
+def _may_read(core: Core, log_id: str, partition: int) -> bool:
     pk = partition_key(LOG, log_id, partition)
     try:
         core.store.get_many(core.tables.messages, [(pk, _NO_RECORD)], consistent=False)
