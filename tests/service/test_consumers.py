@@ -205,10 +205,10 @@ class TestWhatIsWritten:
 
     def test_what_an_environment_remembers_is_bounded(self) -> None:
         known = KeyCache()
-        assert all(known.first_receive(str(number), 0) for number in range(10_000))
-        assert not known.first_receive("0", 299_999)
-        assert known.first_receive("one more", 0)
-        assert known.first_receive("0", 1), "it has forgotten all"
+        assert all(known.first_note(str(number), 0, 300_000) for number in range(10_000))
+        assert not known.first_note("0", 299_999, 599_999)
+        assert known.first_note("one more", 0, 300_000)
+        assert known.first_note("0", 1, 300_001), "it has forgotten all"
 
 
 class TestPages:

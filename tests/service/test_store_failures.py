@@ -9,6 +9,7 @@ import pytest
 from tests.service.conftest import TestQueue
 from tests.service.crashes import BrokenStore
 
+from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.receipt import NONCE_BYTES
 from cirrusmq.model.source import queue_source
@@ -90,7 +91,7 @@ def test_a_claim_repeated_on_an_old_reading_is_told_how_long_it_holds(
         for parcel in page.parcels
     ]
 
-    def repeat() -> Claim | Parcel | None:
+    def repeat() -> Claim | Parcel | Unavailable | None:
         return claim(world.core, source, parcel, [0], 5, lambda *_: b"n" * NONCE_BYTES)
 
     first = repeat()

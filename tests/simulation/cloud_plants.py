@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.simulation.plants import plant
 
 from cirrusmq.base import ulid
+from cirrusmq.base.errors import Unavailable
 from cirrusmq.fanout.stream_batch import _Batch
 from cirrusmq.operations import purge
 from cirrusmq.publishing import publish
@@ -51,8 +52,15 @@ def a_purged_message_keeps_its_deduplication_id(patch: pytest.MonkeyPatch) -> No
 @plant("storm", rare=True, found_by=957)
 def one_refused_claim_fails_the_whole_receive(patch: pytest.MonkeyPatch) -> None:
     """The others stay claimed, and no client is told of them."""
-    patch.setattr(unordered, "try_claim", claim.claim)
-    patch.setattr(ordered, "try_claim", claim.claim)
+
+    def raising(*given: Any) -> Any:
+        outcome = claim.claim(*given)
+        if isinstance(outcome, Unavailable):
+            raise outcome
+        return outcome
+
+    patch.setattr(unordered, "claim", raising)
+    patch.setattr(ordered, "claim", raising)
 
 
 @plant("storm", found_by=52)

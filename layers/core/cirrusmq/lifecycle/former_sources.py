@@ -30,7 +30,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.queries import LAST_KEY, read_page
+from cirrusmq.storage.queries import LAST_KEY, scan_pages
 
 _LOOKED_AT = 24
 """Parcels with messages: one receiver, or a few after one another, hold at most as many."""
@@ -113,8 +113,5 @@ def _live(
     """Yields the parcels of a group that have messages, in its order, with keys up to `until`."""
     pk, now_ms = partition_key(PARCELS, source.id, partition), core.now_ms()
     last = until or f"{group}#{LAST_KEY}"
-    after: str | None = f"{group}#"
-    while after is not None:
-        page = read_page(core, pk, after, last, _LOOKED_AT, from_exclusive=True)
+    for page in scan_pages(core, pk, until=last, behind=f"{group}#", limit=_LOOKED_AT):
         yield from (each for each in page.parcels if not each.spent() and now_ms < each.expires_ms)
-        after = page.more_after

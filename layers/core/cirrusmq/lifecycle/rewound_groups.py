@@ -24,7 +24,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import PARCELS, parcel_key, partition_key
-from cirrusmq.storage.queries import LAST_KEY, read_page
+from cirrusmq.storage.queries import LAST_KEY, scan_pages
 
 _LOOKED_AT = 20
 """Parcels that one receiver, or a few after one another, can hold of a group."""
@@ -93,13 +93,10 @@ def _messages_behind(core: Core, parcel: Parcel) -> list[Parcel]:
 def _behind(core: Core, parcel: Parcel, first: str, limit: int | None) -> Iterator[Parcel]:
     """Yields the parcels of the group from the key `first` on, at most `limit` if it is given."""
     pk = partition_key(PARCELS, parcel.source_id, parcel.partition)
-    until, exclusive = f"{group_of(parcel)}#{LAST_KEY}", False
-    while True:
-        page = read_page(core, pk, first, until, limit, from_exclusive=exclusive)
+    for page in scan_pages(core, pk, first, f"{group_of(parcel)}#{LAST_KEY}", limit=limit):
         yield from page.parcels
-        if page.more_after is None or limit is not None:
+        if limit is not None:
             return
-        first, exclusive = page.more_after, True
 
 
 def _places_there(parcel: Parcel, since_ms: int) -> list[int]:

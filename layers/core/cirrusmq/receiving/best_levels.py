@@ -34,13 +34,14 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.lifecycle import chores
 from cirrusmq.model.priority import Rank, level_prefix, priority_in
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.by_priority import first_rank, tell_chores
+from cirrusmq.receiving.by_priority import first_rank
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
-from cirrusmq.storage.parcels import HEAD_MARKS, ttl_seconds
+from cirrusmq.storage.parcels import HEAD_MARKS, PARCELS, partition_key, ttl_seconds
 
 TRUSTED_MS = 800
 """Time for which receives go by a look, from its beginning. With the delay of reads, a message is
@@ -218,7 +219,7 @@ class BestLevels:
             ).get(key)
         except Unavailable:
             return None
-        self._pay(0.5)
+        self._walk.pay(0.5)
         if found is None:
             return None
         stamp_ms = int(found["t"]["N"])
@@ -237,10 +238,10 @@ class BestLevels:
         for number, (rank, units, answered) in zip(
             numbers, core.in_parallel(self._try_first_in, numbers), strict=True
         ):
-            self._pay(units)
+            self._walk.pay(units)
             if answered:
                 self._found[number] = rank
-            tell_chores(core, source, number)
+            chores.tell(core, source, partition_key(PARCELS, source.id, number))
         ranks = [self._found.get(each) for each in range(source.partitions)]
         look = self._look_of(begun_ms, begun_ms, ranks)
         self._unseen = {each for each in range(source.partitions) if each not in self._found}
@@ -258,8 +259,8 @@ class BestLevels:
 
     def _first_in(self, partition: int) -> Rank | None:
         rank, units = first_rank(self._core, self._source, partition)
-        self._pay(units)
-        tell_chores(self._core, self._source, partition)
+        self._walk.pay(units)
+        chores.tell(self._core, self._source, partition_key(PARCELS, self._source.id, partition))
         return rank
 
     def _try_first_in(self, partition: int) -> tuple[Rank | None, float, bool]:
@@ -268,10 +269,6 @@ class BestLevels:
             return *first_rank(self._core, self._source, partition), True
         except Unavailable:
             return None, 0.0, False
-
-    def _pay(self, units: float) -> None:
-        self._walk.units += units
-        self._walk.units_left -= units
 
 
 def _item_key(source_id: str) -> tuple[str, str]:

@@ -17,18 +17,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import chain, groupby
+from itertools import chain
 from typing import Protocol
 
 import msgspec
 
-from cirrusmq.base.errors import Unavailable
-from cirrusmq.lifecycle import chores
-from cirrusmq.lifecycle.chore_memory import ChoreMemory
 from cirrusmq.model.parcel import key_ms
 from cirrusmq.model.priority import Rank
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
+from cirrusmq.receiving.claim_batch import Batch
 from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
     Claimable,
@@ -40,7 +37,7 @@ from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.unordered import claim_from, spread
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
-from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
+from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, by_group, until_key
 
 _SEARCH_UNITS = 4.0
 """Read units after which the search for a level's old messages reads no further page."""
@@ -70,30 +67,24 @@ class OtherPartitions(Protocol):
 def take_by_priority(
     core: Core,
     source: Source,
-    partition: int,
-    wanted: ReceiveLimits,
+    batch: Batch,
     walk: GroupLooks,
+    partition: int,
     others: OtherPartitions | None = None,
-) -> Batch:
+) -> None:
     """Claims up to the wanted number of messages, of the highest levels that have any.
 
     others: ends the take if another partition is better; None means there is only this one.
     """
-    pk = partition_key(PARCELS, source.id, partition)
-    batch = Batch(wanted, pk)
-    levels = _Levels(core, source, pk, batch, walk)
+    levels = _Levels(core, source, batch.pk, batch, walk)
     order: Iterator[_Level] = levels.from_highest()
     if source.ageing_seconds is not None:
-        order = _by_age(core, source, pk, levels, source.ageing_seconds * 1_000)
-    try:
-        if others is not None:
-            order = _while_best(levels, order, partition, others)
-        for turn in order:
-            if turn.waits or not levels.take(turn):
-                break
-    except Unavailable as error:  # of a page, when something may have been claimed already
-        batch.refused = error
-    return batch
+        order = _by_age(core, source, batch.pk, levels, source.ageing_seconds * 1_000)
+    if others is not None:
+        order = _while_best(levels, order, partition, others)
+    for turn in order:
+        if turn.waits or not levels.take(turn):
+            break
 
 
 def first_rank(core: Core, source: Source, partition: int) -> tuple[Rank | None, float]:
@@ -117,12 +108,6 @@ def first_rank(core: Core, source: Source, partition: int) -> tuple[Rank | None,
         if oldest_ms is not None:
             return Rank(turn.prefix, oldest_ms), walk.units
     return None, walk.units
-
-
-def tell_chores(core: Core, source: Source, partition: int) -> None:
-    """Reports the cleanup that looks at a partition have found."""
-    if ChoreMemory in core.memories:  # in most environments nothing was ever met
-        chores.tell(core, source, partition_key(PARCELS, source.id, partition))
 
 
 class _Level(msgspec.Struct, frozen=True):
@@ -241,12 +226,7 @@ class _Levels:
     def first_of(self, prefix: str) -> _Level:
         """Returns a level with its first parcels, out of its turn."""
         until = until_key(self._source, self._core.now_ms(), prefix)
-        page = read_page(
-            *(self._core, self._pk, prefix, until, FEWEST_PER_PAGE),
-            from_exclusive=True,
-            consistent=False,
-        )
-        self._pay(page.units)
+        page = self._walk.read(self._core, self._pk, prefix, until, FEWEST_PER_PAGE)
         return _Level(prefix, page)
 
     def from_highest(self) -> Iterator[_Level]:
@@ -259,19 +239,9 @@ class _Levels:
         source, now_ms = self._source, self._core.now_ms()
         after: str | None = FIRST_KEY
         while after is not None:
-            page = read_page(
-                *(self._core, self._pk, after, LAST_KEY, limit),
-                from_exclusive=True,
-                consistent=False,
-            )
-            self._pay(page.units)
-            for prefix, parcels in groupby(page.parcels, lambda parcel: parcel.key_prefix):
-                held = list(parcels)
-                last = held[-1].sort_key
-                ends = last != page.more_after or last > until_key(source, now_ms, prefix)
-                more = None if ends else last
-                units = page.units * len(held) / len(page.parcels)
-                yield _Level(prefix, ParcelPage(held, more, units))
+            page = self._walk.read(self._core, self._pk, after, LAST_KEY, limit)
+            for prefix, part in by_group(page, source, now_ms):
+                yield _Level(prefix, part)
             after, limit = behind_group(page), further
 
     def take(self, turn: _Level) -> bool:
@@ -329,7 +299,7 @@ class _Levels:
             return chain([first] if first else [], behind)
         head = Head(self._pk, turn.prefix)
         return pages_with_something(
-            *(self._core, self._source, head, self._limit, turn.page, self._pay, self._batch)
+            *(self._core, self._source, head, self._limit, turn.page, self._walk.pay, self._batch)
         )
 
     def _old_enough(self, parcels: list[Claimable], until_ms: int) -> list[Claimable]:
@@ -355,7 +325,3 @@ class _Levels:
             ),
             default=None,
         )
-
-    def _pay(self, units: float) -> None:
-        self._walk.units += units
-        self._walk.units_left -= units

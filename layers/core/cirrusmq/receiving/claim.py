@@ -58,11 +58,12 @@ def claim(
     indexes: Sequence[int],
     timeout_seconds: int | None,
     nonce_of: NonceOf,
-) -> Claim | Parcel | None:
+) -> Claim | Parcel | Unavailable | None:
     """Claims the messages at `indexes`.
 
     timeout_seconds: the receive's visibility timeout; None means the message's or the source's own.
-    Returns the claim, the stored parcel if another receiver was faster, or None if it is gone.
+    Returns the claim, the stored parcel if another receiver was faster, None if it is gone, or a
+    refusal of the store: other claims may succeed.
     """
     now_ms = core.now_ms()
     changes: dict[int, MessageChange] = {}
@@ -74,6 +75,8 @@ def claim(
     wanted = changed(parcel, changes)
     try:
         core.store.write("UpdateItem", _request(core, source, parcel, wanted, changes))
+    except Unavailable as error:
+        return error
     except ConditionFailed as failed:
         if failed.item is None:
             return None
@@ -88,21 +91,6 @@ def claim(
             return Claim(parcel=current, indexes=tuple(indexes))
         return current
     return Claim(parcel=wanted, indexes=tuple(indexes), before=parcel)
-
-
-def try_claim(
-    core: Core,
-    source: Source,
-    parcel: Parcel,
-    indexes: Sequence[int],
-    timeout_seconds: int | None,
-    nonce_of: NonceOf,
-) -> Claim | Parcel | Unavailable | None:
-    """Does what `claim` does, but returns a refusal of the store: other claims may succeed."""
-    try:
-        return claim(core, source, parcel, indexes, timeout_seconds, nonce_of)
-    except Unavailable as error:
-        return error
 
 
 def _request(

@@ -25,13 +25,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import groupby
 from typing import TYPE_CHECKING
 
-from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import chores
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
+from cirrusmq.receiving.claim_batch import Batch
 from cirrusmq.receiving.group_slices import (
     GroupSlice,
     fair_share,
@@ -48,8 +46,8 @@ from cirrusmq.receiving.heads.scan import (
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
-from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
+from cirrusmq.storage.parcels import ParcelPage
+from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, by_group
 
 if TYPE_CHECKING:
     from cirrusmq.receiving.group_rates import GroupRate
@@ -66,35 +64,21 @@ _SEARCH_UNITS = 1.0
 """Most units of a scan's budget that the search in one group takes."""
 
 
-def take_in_turn(
-    core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
-) -> Batch:
+def take_in_turn(core: Core, source: Source, batch: Batch, walk: GroupLooks) -> None:
     """Claims up to the wanted number of messages, from each group at most its share at first.
 
     Uses the read units that `walk` has left; the last page or search may exceed them.
     """
-    batch = Batch(wanted, partition_key(PARCELS, source.id, partition))
     ring = _RoundRobin(core, source, batch, walk)
-    try:
-        while not batch.claims and (lots := ring.lots()):
-            take_from(core, source, lots, batch)
-    except Unavailable as error:  # of a page, when something may have been claimed already
-        batch.refused = error
-    return batch
+    while not batch.claims and (lots := ring.lots()):
+        take_from(core, source, lots, batch)
 
 
-def take_of_group(
-    core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
-) -> Batch:
+def take_of_group(core: Core, source: Source, batch: Batch, walk: GroupLooks) -> None:
     """Claims messages of the group whose hash `walk` begins with, out of its turn."""
-    batch = Batch(wanted, partition_key(PARCELS, source.id, partition))
-    try:
-        lot = _RoundRobin(core, source, batch, walk).lot_of(f"{walk.start}#")
-        if lot is not None:
-            take_from(core, source, [lot], batch)
-    except Unavailable as error:  # of a page, when something may have been claimed already
-        batch.refused = error
-    return batch
+    lot = _RoundRobin(core, source, batch, walk).lot_of(f"{walk.start}#")
+    if lot is not None:
+        take_from(core, source, [lot], batch)
 
 
 class _RoundRobin:
@@ -148,7 +132,8 @@ class _RoundRobin:
             return None
         limit = _FEW if self._limit == 1 else FEWEST_PER_PAGE
         page = self._read(prefix, f"{prefix}{LAST_KEY}", limit)
-        return next((self._lot(*each) for each in self._by_group(page)), None)
+        groups = by_group(page, self._source, self._now_ms)
+        return next((self._lot(*each) for each in groups), None)
 
     def _lot(self, prefix: str, page: ParcelPage) -> GroupSlice | None:
         rate = self._rate(prefix)
@@ -216,7 +201,8 @@ class _RoundRobin:
             chores.note(core, source, self._pk, page.parcels, now_ms)
             return claimable
         head, left = Head(self._pk, prefix), self._walk.units_left
-        pages = pages_with_something(core, source, head, self._limit, page, self._pay, self._batch)
+        pay, batch = self._walk.pay, self._batch
+        pages = pages_with_something(core, source, head, self._limit, page, pay, batch)
         claimable = next(pages, [])
         # A long search costs the ring one unit at most: its mark spares the scans that follow.
         self._walk.units_left = max(self._walk.units_left, left - _SEARCH_UNITS)
@@ -235,7 +221,7 @@ class _RoundRobin:
             page = self._read(FIRST_KEY, LAST_KEY, max(limit, self._at_once))
             self._parcels = len(page.parcels)
             if page.more_after is None:
-                groups = list(self._by_group(page))
+                groups = list(by_group(page, self._source, self._now_ms))
                 yield from (each for each in groups if each[0] >= turn)
                 yield from (each for each in groups if each[0] < turn)
                 return
@@ -250,7 +236,7 @@ class _RoundRobin:
                 passed = self._next_passed(after, until)
                 page = self._read(after, passed or until, max(_FEW, min(limit, paid)))
                 self._pages += bool(page.parcels or passed)
-                yield from self._by_group(page)
+                yield from by_group(page, self._source, self._now_ms)
                 after = behind_group(page)
                 if after is None and passed is not None:
                     yield passed, ParcelPage([], None, 0)
@@ -266,20 +252,4 @@ class _RoundRobin:
         return following[0] if following and following[0] < until else None
 
     def _read(self, after: str, until: str, limit: int) -> ParcelPage:
-        page = read_page(
-            self._core, self._pk, after, until, limit, from_exclusive=True, consistent=False
-        )
-        self._pay(page.units)
-        return page
-
-    def _by_group(self, page: ParcelPage) -> Iterator[tuple[str, ParcelPage]]:
-        for prefix, parcels in groupby(page.parcels, lambda parcel: parcel.key_prefix):
-            held = list(parcels)
-            last = held[-1].sort_key
-            ends = last != page.more_after or last > until_key(self._source, self._now_ms, prefix)
-            units = page.units * len(held) / len(page.parcels)
-            yield prefix, ParcelPage(held, None if ends else last, units)
-
-    def _pay(self, units: float) -> None:
-        self._walk.units += units
-        self._walk.units_left -= units
+        return self._walk.read(self._core, self._pk, after, until, limit)

@@ -30,12 +30,12 @@ from cirrusmq.lifecycle import chores
 from cirrusmq.lifecycle.dead_letters.policy import dead_letter_reason
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.claim import try_claim
-from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
+from cirrusmq.receiving.claim import claim
+from cirrusmq.receiving.claim_batch import Batch
 from cirrusmq.receiving.heads.ended import LONG, Beginning, first_left
+from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq.receiving.ordered_pages import GroupLooks, MoveBudget, Pages
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY
 
 _logger = logging.getLogger(__name__)
@@ -44,55 +44,40 @@ _FreeGroups: TypeAlias = dict[str, tuple[int, str]]
 _LAST = (sys.maxsize, "")
 
 
-def take_from_groups(
-    core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
-) -> Batch:
+def take_from_groups(core: Core, source: Source, batch: Batch, walk: GroupLooks) -> None:
     """Claims up to the wanted number of messages, of each group its first ones in order."""
-    pk = partition_key(PARCELS, source.id, partition)
-    batch = Batch(wanted, pk, in_order=True)
-    pages = Pages(core, pk, walk, wanted.limit)
+    pages = Pages(core, batch.pk, walk, batch.wanted.limit)
     turn = pages.turn
     free: _FreeGroups = {}
-    try:
-        if not turn or partition not in walk.looked_at:
-            walk.looked_at.add(partition)
-            first = pages.read(FIRST_KEY, LAST_KEY, pages.at_once)
-            free, _ = _free_groups(core, source, first, "")
-            if pages.behind is None:  # these are all groups of the partition
-                _take_of(core, source, pages, free, batch)
-                pages.remember(barren=not batch.claims, cut=False)
-                return batch
-            pages.passed = 0
-            kept = walk.units_left / 2 if turn else 0.0
-            walk.units_left -= kept
-            _look_around(core, source, pages, walk.start, batch)
-            turn = "" if pages.paid else turn
-            walk.units_left += kept
-        if turn and not batch.claims:
-            _look_around(core, source, pages, turn, batch)
-        pages.remember(barren=not batch.claims, cut=walk.units_left <= 0)
-        if not batch.claims:
-            # The only messages may be in front of the scan's start.
+    if not turn or batch.pk not in walk.looked_at:
+        walk.looked_at.add(batch.pk)
+        first = pages.read(FIRST_KEY, LAST_KEY, pages.at_once)
+        free, _ = _free_groups(core, source, first, "")
+        if pages.behind is None:  # these are all groups of the partition
             _take_of(core, source, pages, free, batch)
-    except Unavailable as error:  # of a page, when something may have been claimed already
-        batch.refused = error
-    return batch
+            pages.remember(barren=not batch.claims, cut=False)
+            return
+        pages.passed = 0
+        kept = walk.units_left / 2 if turn else 0.0
+        walk.units_left -= kept
+        _look_around(core, source, pages, walk.start, batch)
+        turn = "" if pages.paid else turn
+        walk.units_left += kept
+    if turn and not batch.claims:
+        _look_around(core, source, pages, turn, batch)
+    pages.remember(barren=not batch.claims, cut=walk.units_left <= 0)
+    if not batch.claims:
+        # The only messages may be in front of the scan's start.
+        _take_of(core, source, pages, free, batch)
 
 
-def take_of_group(
-    core: Core, source: Source, partition: int, wanted: ReceiveLimits, walk: GroupLooks
-) -> Batch:
+def take_of_group(core: Core, source: Source, batch: Batch, walk: GroupLooks) -> None:
     """Claims the first messages of the group whose hash `walk` begins with, in order."""
-    pk = partition_key(PARCELS, source.id, partition)
-    batch = Batch(wanted, pk, in_order=True)
-    pages, until = Pages(core, pk, walk, wanted.limit), f"{walk.start}#{LAST_KEY}"
-    try:
-        free, long = _find_free(core, source, pages, walk.start, until)
-        if free is not None:
-            _take_between(core, source, pages, free, until, batch, long=long)
-    except Unavailable as error:  # of a page, when something may have been claimed already
-        batch.refused = error
-    return batch
+    pages = Pages(core, batch.pk, walk, batch.wanted.limit)
+    until = f"{walk.start}#{LAST_KEY}"
+    free, long = _find_free(core, source, pages, walk.start, until)
+    if free is not None:
+        _take_between(core, source, pages, free, until, batch, long=long)
 
 
 def _take_of(core: Core, source: Source, pages: Pages, free: _FreeGroups, batch: Batch) -> None:
@@ -103,7 +88,7 @@ def _take_of(core: Core, source: Source, pages: Pages, free: _FreeGroups, batch:
     if not free:
         return
     lowest = min(free)
-    if pages.contended:
+    if core.memory(HeadMemory).is_contended(pages.pk, core.now_ms()):
         first = min((group for group in free if group >= pages.start), default=lowest)
     elif pages.fits_one_page and len(free) > 1 and batch.limit > 1:
         _take_between(core, source, pages, lowest, LAST_KEY, batch, order=free)
@@ -273,13 +258,13 @@ def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, pages:
     indexes = batch.reserve(parcel, free)
     if not indexes:
         return not live
-    outcome = try_claim(
+    outcome = claim(
         core, source, parcel, indexes, batch.wanted.timeout_seconds, batch.wanted.nonce_of
     )
     if batch.note(parcel, indexes, outcome):
         return indexes == live
     if not isinstance(outcome, Unavailable):
-        pages.contend()
+        core.memory(HeadMemory).contend(pages.pk, core.now_ms())
     return False
 
 

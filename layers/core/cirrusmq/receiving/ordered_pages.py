@@ -30,12 +30,25 @@ class GroupLooks(msgspec.Struct):
 
     start: str
     """24 hex digits: the first scan of a partition begins behind them."""
-    looked_at: set[int] = field(default_factory=set)
-    """The partitions that were scanned: the next scan goes on where the last one was cut."""
+    looked_at: set[str] = field(default_factory=set)
+    """Keys of partitions that were scanned: the next scan goes on where the last one was cut."""
     units_left: float = 0.0
     """Read units that the scan of a partition has left."""
     units: float = 0.0
     """Read units of all scans of this receive."""
+
+    def read(
+        self, core: Core, pk: str, after: str, until: str, limit: int, *, consistent: bool = False
+    ) -> ParcelPage:
+        """Returns a page of parcels behind the key `after`, and pays for it."""
+        page = read_page(core, pk, after, until, limit, from_exclusive=True, consistent=consistent)
+        self.pay(page.units)
+        return page
+
+    def pay(self, units: float) -> None:
+        """Takes units that a scan has used."""
+        self.units += units
+        self.units_left -= units
 
 
 class Pages:
@@ -62,15 +75,6 @@ class Pages:
     def at_once(self) -> int:
         """The number of parcels to read in one page; 0 if the partition is too large for one."""
         return self._core.memory(TurnMemory).at_once(self.pk)
-
-    @property
-    def contended(self) -> bool:
-        """True if others take from the same groups: then each begins at another one."""
-        return self._core.memory(TurnMemory).is_contended(self.pk, self._core.now_ms())
-
-    def contend(self) -> None:
-        """Notes that another receiver was faster at a group."""
-        self._core.memory(TurnMemory).contend(self.pk, self._core.now_ms())
 
     @property
     def fits_one_page(self) -> bool:
@@ -125,17 +129,8 @@ class Pages:
         return self._walk.units_left > 0
 
     def _read(self, after: str, until: str, limit: int) -> list[Parcel]:
-        page: ParcelPage = read_page(
-            self._core,
-            self.pk,
-            after,
-            until,
-            limit,
-            from_exclusive=True,
-            consistent=self.consistent,
-        )
-        self._walk.units += page.units
-        self._walk.units_left -= page.units
+        consistent = self.consistent
+        page = self._walk.read(self._core, self.pk, after, until, limit, consistent=consistent)
         self.behind = page.more_after
         return page.parcels
 

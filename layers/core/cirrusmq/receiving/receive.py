@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +13,7 @@ from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge, Unavailable
 from cirrusmq.lifecycle import chores
-from cirrusmq.lifecycle.chore_memory import ChoreMemory
+from cirrusmq.model.message import Message
 from cirrusmq.model.source import Source
 from cirrusmq.queues.wake_ups.follow import register_waiter, woken_partitions
 from cirrusmq.receiving import polling
@@ -29,6 +29,7 @@ from cirrusmq.receiving.shuffle import RandomOrder
 from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.making import group_hash
+from cirrusmq.storage.parcels import PARCELS, partition_key
 
 if TYPE_CHECKING:
     from cirrusmq.receiving.best_levels import BestLevels
@@ -363,23 +364,37 @@ class _PartitionPoller:
         units: float,
         best: BestLevels | None,
     ) -> Batch:
+        batch = Batch(wanted, partition_key(PARCELS, source.id, partition), in_order=source.ordered)
         if not source.grouped:
-            return take_from_partition(self._core, source, partition, wanted)
+            take_from_partition(self._core, source, batch)
+            return batch
         walk = self._walk_of(source)
         walk.units_left = units
-        given = self._core, source, partition, wanted, walk
+        try:
+            self._take_of_groups(source, batch, walk, partition, best)
+        except Unavailable as error:  # of a page, when something may have been claimed already
+            batch.refused = error
+        return batch
+
+    def _take_of_groups(
+        self,
+        source: Source,
+        batch: Batch,
+        walk: GroupLooks,
+        partition: int,
+        best: BestLevels | None,
+    ) -> None:
+        given, chosen = (self._core, source, batch, walk), self._chance.group is not None
         if source.ordered:
-            return take_from_groups(*given) if self._chance.group is None else take_of_group(*given)
+            return take_of_group(*given) if chosen else take_from_groups(*given)
         # Few queues are fair, or have priorities: the others' cold starts do without.
         if source.priorities is not None:
             from cirrusmq.receiving.by_priority import take_by_priority
 
-            return take_by_priority(*given, best)
+            return take_by_priority(*given, partition, best)
         from cirrusmq.receiving import fair
 
-        if self._chance.group is not None:
-            return fair.take_of_group(*given)
-        return fair.take_in_turn(*given)
+        return fair.take_of_group(*given) if chosen else fair.take_in_turn(*given)
 
     @property
     def _units(self) -> float:
@@ -425,21 +440,22 @@ def claimed_of(core: Core, source: Source, batch: Batch) -> list[Claim]:
         from cirrusmq.receiving.passed_over import settle
 
         settle(core, source, batch)
-    if ChoreMemory in core.memories:  # in most environments nothing was ever met
-        chores.tell(core, source, batch.pk)
+    chores.tell(core, source, batch.pk)
     return batch.claimed()
 
 
 def _with_contents(core: Core, source: Source, claims: list[Claim]) -> list[Received]:
     """Returns the claimed messages, without messages whose content cannot be read now."""
+    read = zip(claims, read_claimed(core, source, claims), strict=True)
+    return [each for claim, messages in read for each in received_of(claim, messages)]
+
+
+def received_of(claim: Claim, messages: Mapping[int, Message]) -> list[Received]:
+    """Returns the messages of a claim, as far as they were read; they are by their indexes."""
     return [
         Received(
-            parcel=claim.parcel,
-            index=index,
-            receipt=claim.receipt(index),
-            message=messages[index],
+            parcel=claim.parcel, index=index, receipt=claim.receipt(index), message=messages[index]
         )
-        for claim, messages in zip(claims, read_claimed(core, source, claims), strict=True)
         for index in claim.indexes
         if index in messages
     ]

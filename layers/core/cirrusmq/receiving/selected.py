@@ -25,7 +25,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.scan import Claimable, claimable_indexes
-from cirrusmq.receiving.receive import PreparedReceive, claimed_of
+from cirrusmq.receiving.receive import PreparedReceive, claimed_of, received_of
 from cirrusmq.receiving.receive_request import Received, Where
 from cirrusmq.receiving.unordered import Lost, claim_all
 from cirrusmq.runtime.core import Core
@@ -67,8 +67,8 @@ class _Look(msgspec.Struct):
     behind: str | None = ""
     """The key behind which it goes on; None: all was looked at."""
     plans: list[Claimable] = []
-    contents: dict[tuple[str, int], Message] = {}
-    """Messages that match, by the key of their parcel and their place."""
+    contents: dict[str, dict[int, Message]] = {}
+    """Messages that match, by the key of their parcel, and by their places there."""
 
 
 def receive_where(core: Core, begun: PreparedReceive) -> Selected:
@@ -198,16 +198,8 @@ class _Select:
             claims = claimed_of(core, source, batch)
         except MessageTooLarge:
             claims = []  # the log has a line of them, and they are passed over
-        found = [
-            Received(
-                parcel=claim.parcel,
-                index=index,
-                receipt=claim.receipt(index),
-                message=look.contents[claim.parcel.sort_key, index],
-            )
-            for claim in claims
-            for index in claim.indexes
-        ]
+        read = ((claim, look.contents[claim.parcel.sort_key]) for claim in claims)
+        found = [each for claim, messages in read for each in received_of(claim, messages)]
         self.received += found
         used_bytes = sum(each.parcel.answer_bytes(each.index) for each in found)
         self._rest = self._rest.behind(len(found), used_bytes)
@@ -248,7 +240,7 @@ class _Select:
         indexes = batch.reserve(parcel, list(matching))
         if indexes:
             look.plans.append(Claimable(parcel, indexes))
-        look.contents |= {(parcel.sort_key, index): each for index, each in matching.items()}
+        look.contents[parcel.sort_key] = matching
         return len(indexes) + len(batch.passed) - passed == len(matching)
 
     def _again(

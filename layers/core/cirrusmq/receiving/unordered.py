@@ -10,12 +10,11 @@ import msgspec
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.claim import try_claim
-from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
+from cirrusmq.receiving.claim import claim
+from cirrusmq.receiving.claim_batch import Batch
 from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq.receiving.heads.scan import Claimable, Head, claimable_indexes, pages_with_something
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.parcels import PARCELS, partition_key
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,15 +26,13 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     """The parcel as it is now; None if it is gone."""
 
 
-def take_from_partition(core: Core, source: Source, partition: int, wanted: ReceiveLimits) -> Batch:
+def take_from_partition(core: Core, source: Source, batch: Batch) -> None:
     """Claims up to the wanted number from the head of a partition, parcels in parallel."""
-    batch = Batch(wanted, partition_key(PARCELS, source.id, partition))
-    pages = pages_with_something(core, source, Head(batch.pk), wanted.limit, batch=batch)
+    pages = pages_with_something(core, source, Head(batch.pk), batch.wanted.limit, batch=batch)
     for parcels in pages:
         claim_from(core, source, deque(spread(core, batch.pk, parcels)), batch)
         if batch.claims:
             break
-    return batch
 
 
 def claim_from(core: Core, source: Source, left: deque[Claimable], batch: Batch) -> None:
@@ -82,7 +79,7 @@ def claim_all(core: Core, source: Source, plans: Sequence[Claimable], batch: Bat
     """Makes the claims. Returns the claims at which another receiver was faster."""
     seconds, nonce_of = batch.wanted.timeout_seconds, batch.wanted.nonce_of
     outcomes = core.in_parallel(
-        lambda plan: try_claim(core, source, plan[0], plan[1], seconds, nonce_of), plans
+        lambda plan: claim(core, source, plan[0], plan[1], seconds, nonce_of), plans
     )
     lost = []
     for (parcel, indexes), outcome in zip(plans, outcomes, strict=True):

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 
 from cirrusmq.model.parcel import Parcel, key_in_group
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import key
-from cirrusmq.storage.parcels import ParcelPage, page_request, read_parcel
-from cirrusmq.storage.queries import LAST_KEY
+from cirrusmq.storage.parcels import ParcelPage
+from cirrusmq.storage.queries import LAST_KEY, read_page
 
 _PARCELS_PER_UNIT = 4
 """Parcels of at most 1 KiB that one unit reads strongly consistent; half a unit with eventual."""
@@ -49,15 +48,14 @@ class ReadBudget:
         """
         paid = _PARCELS_PER_UNIT * int(self.left if consistent else 2 * self.left)
         maximum = max(1, min(limit or _MAX_PER_PAGE, paid))
-        request = page_request(
-            core.tables.messages, pk, after, until, maximum, consistent=consistent
+        page = read_page(
+            *(core, pk, after, until, maximum),
+            from_exclusive=True,
+            consistent=consistent,
+            backwards=backwards,
         )
-        request["ExclusiveStartKey"] = key(pk, until if backwards else after)
-        request["ScanIndexForward"] = not backwards
-        items, last, units = core.store.query(request)
-        self.spend(units)
-        more_after = None if last is None else last["sk"]["S"]
-        return ParcelPage([read_parcel(item) for item in items], more_after, units)
+        self.spend(page.units)
+        return page
 
     def parcels(
         self,

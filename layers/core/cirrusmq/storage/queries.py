@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 
 import msgspec
 
@@ -29,11 +30,15 @@ def read_page(
     *,
     from_exclusive: bool = False,
     consistent: bool = True,
+    backwards: bool = False,
 ) -> ParcelPage:
-    """Returns one page of parcels with keys from `after` (or behind it) to `until`."""
+    """Returns one page of parcels with keys from `after` (or behind it) to `until`; backwards, from
+    `until` (or before it)."""
     request = page_request(core.tables.messages, pk, after, until, limit, consistent=consistent)
+    if backwards:
+        request["ScanIndexForward"] = False
     if from_exclusive:
-        request["ExclusiveStartKey"] = key(pk, after)
+        request["ExclusiveStartKey"] = key(pk, until if backwards else after)
     items, last, units = core.store.query(request)
     more_after = None if last is None else last["sk"]["S"]
     return ParcelPage([read_parcel(item) for item in items], more_after, units)
@@ -41,9 +46,7 @@ def read_page(
 
 def read_back(core: Core, pk: str, until: str, limit: int) -> list[Parcel]:
     """Returns up to `limit` parcels with keys up to `until`, the last one first."""
-    request = page_request(core.tables.messages, pk, "0", until, limit, consistent=True)
-    items, _, _ = core.store.query({**request, "ScanIndexForward": False})
-    return [read_parcel(item) for item in items]
+    return read_page(core, pk, "0", until, limit, backwards=True).parcels
 
 
 def until_key(source: Source, now_ms: int, prefix: str = "") -> str:
@@ -67,15 +70,21 @@ def from_key(core: Core, source: Source, now_ms: int, prefix: str = "") -> str:
 
 
 def scan_pages(
-    core: Core, pk: str, start: str = "", until: str = LAST_KEY, *, behind: str = ""
+    core: Core,
+    pk: str,
+    start: str = "",
+    until: str = LAST_KEY,
+    *,
+    behind: str = "",
+    limit: int | None = None,
 ) -> Iterator[ParcelPage]:
     """Yields all pages of a partition with keys from `start` to `until`, strongly consistent.
 
-    behind: a key that an earlier scan had reached.
+    behind: a key that an earlier scan had reached. limit: most parcels of a page.
     """
     after, exclusive = (behind, True) if behind else (start or FIRST_KEY, False)
     while True:
-        page = read_page(core, pk, after, until, None, from_exclusive=exclusive)
+        page = read_page(core, pk, after, until, limit, from_exclusive=exclusive)
         yield page
         if page.more_after is None:
             return
@@ -85,6 +94,17 @@ def scan_pages(
 def behind_group(page: ParcelPage) -> str | None:
     """Returns the key to continue behind for the groups after the last one of a page, or None."""
     return None if page.more_after is None else f"{key_prefix(page.more_after)}{LAST_KEY}"
+
+
+def by_group(page: ParcelPage, source: Source, now_ms: int) -> Iterator[tuple[str, ParcelPage]]:
+    """Yields the groups of a page, or its levels, each with its parcels; `more_after` is set if
+    more of the group may be receivable behind the page."""
+    for prefix, parcels in groupby(page.parcels, lambda parcel: parcel.key_prefix):
+        held = list(parcels)
+        last = held[-1].sort_key
+        ends = last != page.more_after or last > until_key(source, now_ms, prefix)
+        units = page.units * len(held) / len(page.parcels)
+        yield prefix, ParcelPage(held, None if ends else last, units)
 
 
 def portions(
