@@ -153,15 +153,15 @@ def page_of_granted(
         limit,
         cursor,
         AnyGrant,
-        lambda grant: _in_force(core, grant),
+        lambda grant: in_force(core, grant),
     )
 
 
-def _in_force(core: Core, grant: AnyGrant) -> bool:
+def in_force(core: Core, grant: Grant | TopicGrant | AnyGrant) -> bool:
     """Returns True if its queue or topic still exists; a new one of the same name is another."""
     try:
-        if grant.topic is not None:
-            return get_topic(core, grant.owner, grant.topic).id == grant.topic_id
+        if isinstance(grant, TopicGrant) or (isinstance(grant, AnyGrant) and grant.topic):
+            return get_topic(core, grant.owner, grant.topic or "").id == grant.topic_id
         return get_queue(core, grant.owner, grant.queue or "").id == grant.queue_id
     except (QueueNotFound, TopicNotFound):
         return False

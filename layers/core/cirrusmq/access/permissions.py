@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import UnsetType
 
-from cirrusmq.access.grants import Grant, Permission, granted
+from cirrusmq.access.grants import Grant, Permission, granted, in_force
 from cirrusmq.access.keys import Caller
-from cirrusmq.base.errors import Forbidden, InvalidParameter, QueueNotFound
+from cirrusmq.base.errors import Forbidden, InvalidParameter
 from cirrusmq.base.names import QueueRef, parse_queue_ref
 from cirrusmq.model.invoke import InvokeInput
 from cirrusmq.model.queue import Queue
@@ -43,13 +43,7 @@ def authorize(core: Core, caller: Caller, ref: str, need: Need) -> QueueRef:
     if named.account == caller.account:
         return named
     grant = granted(core, granted_key(caller.account, named.account, named.name), Grant)
-    if grant is None or need not in _ALLOWS[grant.permission]:
-        raise Forbidden(f"account {caller.account} has no grant for this on {ref}")
-    try:
-        queue = get_queue(core, named.account, named.name)
-    except QueueNotFound as error:
-        raise Forbidden(f"account {caller.account} has no grant for this on {ref}") from error
-    if queue.id != grant.queue_id:  # granted on an earlier queue of that name
+    if grant is None or need not in _ALLOWS[grant.permission] or not in_force(core, grant):
         raise Forbidden(f"account {caller.account} has no grant for this on {ref}")
     return named
 

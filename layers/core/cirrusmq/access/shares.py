@@ -15,8 +15,8 @@ A quarter is left to the next account, since nothing ends a call that has begun.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
 from cirrusmq.access import running
@@ -89,24 +89,20 @@ class PoolShare:
         return _Seen(own, others=any(count > 0 for count in found.values()))
 
 
-@contextlib.contextmanager
-def posting(core: Core, account: str, max_ms: float) -> Iterator[PoolShare]:
+def posting(core: Core, account: str, max_ms: float) -> AbstractContextManager[PoolShare]:
     """The share of one more invocation that posts to slow URLs of the account.
 
     max_ms: how long it may last, in real milliseconds.
     """
-    with _share(core, account, _POSTING, max_ms, core.settings.slow_pushes) as share:
-        yield share
+    return _share(core, account, _POSTING, max_ms, core.settings.slow_pushes)
 
 
-@contextlib.contextmanager
-def calling(core: Core, account: str, max_ms: float) -> Iterator[PoolShare]:
+def calling(core: Core, account: str, max_ms: float) -> AbstractContextManager[PoolShare]:
     """The share of one more worker that calls functions for the account.
 
     max_ms: how long it may last, in real milliseconds.
     """
-    with _share(core, account, _CALLING, max_ms, core.settings.workers) as share:
-        yield share
+    return _share(core, account, _CALLING, max_ms, core.settings.workers)
 
 
 def forget_what_ran(core: Core, account: str) -> None:
@@ -153,7 +149,7 @@ def _is_slow(core: Core, counts: dict[int, int]) -> bool:
     return running.present(counts, core.now_ms()) >= MAX_DEMOTIONS
 
 
-@contextlib.contextmanager
+@contextmanager
 def _share(core: Core, account: str, pool: str, max_ms: float, size: int) -> Iterator[PoolShare]:
     """size: invocations of all accounts that run at once, 0 if nothing bounds them."""
     if not size:

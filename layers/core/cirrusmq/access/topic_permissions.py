@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from cirrusmq.access.grants import TopicGrant, TopicPermission, granted
+from cirrusmq.access.grants import TopicGrant, TopicPermission, granted, in_force
 from cirrusmq.access.keys import Caller
-from cirrusmq.base.errors import Forbidden, TopicNotFound
+from cirrusmq.base.errors import Forbidden
 from cirrusmq.base.names import parse_topic_ref
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
@@ -66,13 +66,7 @@ def reach(core: Core, caller: Caller, ref: str) -> TopicAccess:
     if account == caller.account:
         return TopicAccess(ref, account, name, caller.account, _ALL)
     grant = granted(core, topic_granted_key(caller.account, account, name), TopicGrant)
-    if grant is None:
-        raise _forbidden(caller.account, ref)
-    try:
-        topic = get_topic(core, account, name)
-    except TopicNotFound as error:
-        raise _forbidden(caller.account, ref) from error
-    if topic.id != grant.topic_id:  # granted on an earlier topic of that name
+    if grant is None or not in_force(core, grant):
         raise _forbidden(caller.account, ref)
     return TopicAccess(ref, account, name, caller.account, _ALLOWS[grant.permission])
 

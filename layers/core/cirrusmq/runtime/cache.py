@@ -50,17 +50,15 @@ class Cache:
                 self._values[key] = (now_ms + self._life_ms, value)
         return value
 
-    def drop(self, key: Hashable) -> None:
-        """Makes the next `get` load the value of `key` again, in this environment alone."""
-        with self._lock:
-            self._changes += 1
-            self._values.pop(key, None)
-
-    def turn_over(self, *keys: Hashable) -> None:
-        """Drops changed `keys`. Returns when no cache of the deployment holds an old value."""
+    def drop(self, *keys: Hashable) -> None:
+        """Makes the next `get` load the values of `keys` again, in this environment alone."""
         with self._lock:
             self._changes += 1
             for key in keys:
                 self._values.pop(key, None)
+
+    def turn_over(self, *keys: Hashable) -> None:
+        """Drops changed `keys`. Returns when no cache of the deployment holds an old value."""
+        self.drop(*keys)
         if self.lag_ms:
             self._clock.sleep(self.lag_ms / 1000)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
 from cirrusmq.model.delayed_id import with_delay
@@ -31,13 +32,6 @@ from cirrusmq.sending.send_request import SendMessage, check_message
 from cirrusmq.storage.bodies.write import Placed
 from cirrusmq.storage.parcels import put_if_unsent, read_parcel
 from cirrusmq.subscriptions.topics import get_topic
-
-
-class _ScheduleSender(NamedTuple):
-    """The access key that made a schedule."""
-
-    account: str
-    key_id: str
 
 
 class Fired(NamedTuple):
@@ -66,7 +60,7 @@ def make_message(core: Core, account: str, definition: Definition, due_ms: int) 
     Raises the errors of a send or a publish: QueueNotFound, TopicNotFound, InvalidParameter,
     MessageTooLarge, LimitExceeded.
     """
-    sender = _ScheduleSender(account, definition.key_id)
+    sender = Caller(account=account, key_id=definition.key_id)
     if definition.target.kind == "queue":
         queue = get_queue(core, account, definition.target.name)
         return _for_queue(core, queue, sender, definition.message, due_ms)
@@ -75,7 +69,7 @@ def make_message(core: Core, account: str, definition: Definition, due_ms: int) 
 
 
 def _for_queue(
-    core: Core, queue: Queue, sender: _ScheduleSender, given: ScheduledMessage, due_ms: int
+    core: Core, queue: Queue, sender: Caller, given: ScheduledMessage, due_ms: int
 ) -> Fired:
     attributes = queue.attributes
     if attributes.ordered:
@@ -109,7 +103,7 @@ def _for_queue(
 
 
 def _for_topic(
-    core: Core, topic: Topic, sender: _ScheduleSender, given: ScheduledMessage, due_ms: int
+    core: Core, topic: Topic, sender: Caller, given: ScheduledMessage, due_ms: int
 ) -> Fired:
     now_ms = core.now_ms()
     message = PublishMessage(routing_key=given.routing_key, deliver_at=due_ms / 1000)

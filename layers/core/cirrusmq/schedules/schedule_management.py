@@ -60,12 +60,11 @@ def _put(
 ) -> DirectoryChange[tuple[Schedule, bool]]:
     key, now_ms = schedule_key(account, name), core.now_ms()
     found = directory.read(core, key, Schedule)
-    if found is not None and found.value.name != name:
-        raise AlreadyExists(f"schedule {found.value.name} exists")
-    if found is not None and resource_id not in (None, found.value.id):
-        raise AlreadyExists(f"schedule {found.value.name} exists")
-    if found is not None and is_same(found.value.definition, wanted):
-        return DirectoryChange(result=(found.value, False))
+    if found is not None:
+        if found.value.name != name or resource_id not in (None, found.value.id):
+            raise AlreadyExists(f"schedule {found.value.name} exists")
+        if is_same(found.value.definition, wanted):
+            return DirectoryChange(result=(found.value, False))
     definition = replace(
         wanted, id=new_id(core.random), since_ms=now_ms + limits.SCHEDULE_CHANGE_MS
     )
