@@ -16,7 +16,7 @@ from cirrusmq.base.limits import KEY_SLACK_MS
 from cirrusmq.model.envelope import pack_envelopes
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, where_differing
-from cirrusmq.sending.deduplication import reminder_item
+from cirrusmq.sending.deduplication import Stored, reminder_item
 from cirrusmq.storage.models import DeduplicationItem, LogItem, ParcelItem
 from cirrusmq.storage.parcels import (
     ERRORS,
@@ -253,5 +253,6 @@ def test_a_reminder_becomes_the_item_of_its_model(
         expires_ms=expires_ms,
         expires_at=ttl_seconds(expires_ms + KEY_SLACK_MS),
     )
-    item = reminder_item("queue", "digest", message_id, body_md5, sent_ms, expires_ms)
+    message = Stored(id=message_id, body_md5=body_md5, sent_ms=sent_ms)
+    item = reminder_item("queue", "digest", message, expires_ms)
     assert item == dict(modelled.serialize())

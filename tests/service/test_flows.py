@@ -15,9 +15,9 @@ from cirrusmq_local.testing import World
 MODULES_AND_ARROWS = {
     "send": (31, 39),
     "receive": (37, 60),
-    "receive, ordered": (35, 53),
+    "receive, ordered": (35, 52),
     # Of these `receiving/group_slices.py`: groups with a rate made `fair.py` too long for one file.
-    "receive, fair": (38, 61),
+    "receive, fair": (38, 60),
     "delete": (21, 25),
     "publish": (30, 42),
     "fan out and push": (56, 113),

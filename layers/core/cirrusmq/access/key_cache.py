@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, key
+from cirrusmq.runtime.store import Item, set_request
 
 V = TypeVar("V")
 MINUTE_MS = 60_000
@@ -149,13 +149,8 @@ def note_consumer(core: Core, source_id: str, account: str, key_id: str) -> None
 def _note(core: Core, place: tuple[str, str], newer: str, values: Item, expires_at: int) -> None:
     """Writes values into an item of the Usage table, if its `newer` is below theirs."""
     values = {**values, "expires_at": {"N": str(expires_at)}}
-    request = {
-        "TableName": core.tables.usage,
-        "Key": key(*place),
-        "UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in values),
-        "ConditionExpression": f"attribute_not_exists(#{newer}) OR #{newer} < :{newer}",
-        "ExpressionAttributeNames": {f"#{name}": name for name in values},
-        "ExpressionAttributeValues": {f":{name}": value for name, value in values.items()},
+    request = set_request(core.tables.usage, place, values) | {
+        "ConditionExpression": f"attribute_not_exists(#{newer}) OR #{newer} < :{newer}"
     }
     with contextlib.suppress(Exception):
         core.store.write("UpdateItem", request)

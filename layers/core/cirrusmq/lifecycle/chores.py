@@ -37,8 +37,6 @@ def note(core: Core, source: Source, pk: str, parcels: list[Parcel], now_ms: int
 
 def tell(core: Core, source: Source, pk: str) -> None:
     """Sends remembered chores to `replay`, unless others were sent within the last second."""
-    if ChoreMemory not in core.memories:  # in most environments nothing was ever met
-        return
     keys = core.memory(ChoreMemory).take(pk, core.now_ms())
     if not keys:
         return

@@ -215,7 +215,7 @@ def delete_queue(core: Core, account: str, name: str) -> None:
     def plan() -> DirectoryChange[None]:
         queue = find_queue(core, account, name)
         check_unused(core, queue.value)
-        receivers = list_receivers(core, queue.value)
+        receivers = list_receivers(core, queue.value.id)
         for receiver in receivers:
             key = receiver_key(queue.value.id, receiver.name)
             found = directory.read(core, key, Receiver)

@@ -91,7 +91,7 @@ def source_with_id(core: Core, queue: Queue, source_id: str) -> Source | None:
 
 def all_sources(core: Core, queue: Queue) -> list[Source]:
     """Returns the sources of the queue and of all receivers, as the directory has them now."""
-    receivers = list_receivers(core, queue)
+    receivers = list_receivers(core, queue.id)
     return [
         queue_source(queue, core.now_ms()),
         *(receiver_source(core, queue, receiver) for receiver in receivers),
@@ -106,18 +106,15 @@ def page_of_receivers(
     return read_page(core, ("receivers", queue.id), key, limit, cursor, Receiver)
 
 
-def list_receivers(core: Core, queue: Queue) -> list[Receiver]:
+def list_receivers(core: Core, queue_id: str) -> list[Receiver]:
     """Returns the queue's receivers, by name."""
-    pk, prefix = receiver_key(queue.id, "")
+    pk, prefix = receiver_key(queue_id, "")
     return list(directory.read_list(core, pk, prefix, Receiver))
 
 
 def cached_receivers(core: Core, queue_id: str) -> list[Receiver]:
     """Returns the queue's receivers, as the cache has them."""
-    pk, prefix = receiver_key(queue_id, "")
-    return core.cache.get(
-        (pk, prefix), lambda: list(directory.read_list(core, pk, prefix, Receiver))
-    )
+    return core.cache.get(receiver_key(queue_id, ""), lambda: list_receivers(core, queue_id))
 
 
 def get_receiver(core: Core, queue: Queue, name: str) -> Receiver:

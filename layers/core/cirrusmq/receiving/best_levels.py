@@ -35,9 +35,11 @@ import msgspec
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import chores
+from cirrusmq.lifecycle.chore_memory import ChoreMemory
 from cirrusmq.model.priority import Rank, level_prefix, priority_in
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.by_priority import first_rank
+from cirrusmq.receiving.heads.scan import pay
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
@@ -219,7 +221,7 @@ class BestLevels:
             ).get(key)
         except Unavailable:
             return None
-        self._walk.pay(0.5)
+        pay(self._walk, 0.5)
         if found is None:
             return None
         stamp_ms = int(found["t"]["N"])
@@ -238,10 +240,9 @@ class BestLevels:
         for number, (rank, units, answered) in zip(
             numbers, core.in_parallel(self._try_first_in, numbers), strict=True
         ):
-            self._walk.pay(units)
             if answered:
                 self._found[number] = rank
-            chores.tell(core, source, partition_key(PARCELS, source.id, number))
+            self._note_look(number, units)
         ranks = [self._found.get(each) for each in range(source.partitions)]
         look = self._look_of(begun_ms, begun_ms, ranks)
         self._unseen = {each for each in range(source.partitions) if each not in self._found}
@@ -259,9 +260,15 @@ class BestLevels:
 
     def _first_in(self, partition: int) -> Rank | None:
         rank, units = first_rank(self._core, self._source, partition)
-        self._walk.pay(units)
-        chores.tell(self._core, self._source, partition_key(PARCELS, self._source.id, partition))
+        self._note_look(partition, units)
         return rank
+
+    def _note_look(self, partition: int, units: float) -> None:
+        """Pays for a look at a partition, and names the chores that it has met."""
+        pay(self._walk, units)
+        if ChoreMemory in self._core.memories:  # in most environments nothing was ever met
+            pk = partition_key(PARCELS, self._source.id, partition)
+            chores.tell(self._core, self._source, pk)
 
     def _try_first_in(self, partition: int) -> tuple[Rank | None, float, bool]:
         """Returns the best level of a partition, the units, and whether the store answered."""

@@ -30,14 +30,16 @@ from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
     Claimable,
     Head,
+    by_group,
     claimable_indexes,
     pages_with_something,
+    read_behind,
 )
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.unordered import claim_from, spread
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, ParcelPage, partition_key
-from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, by_group, until_key
+from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, until_key
 
 _SEARCH_UNITS = 4.0
 """Read units after which the search for a level's old messages reads no further page."""
@@ -47,21 +49,13 @@ _FEW = 4
 """Parcels for half a read unit; a receive of one message begins with those."""
 
 
-class OtherPartitions(Protocol):
-    """The other partitions of a source, as far as a receive knows them."""
+class _OtherPartitions(Protocol):
+    """The other partitions of a source, as far as a receive knows them: `BestLevels`."""
 
-    def allows(self, partition: int, rank: Rank) -> bool:
-        """Returns True if no other partition is known to have a better level. Notes this one."""
-
-    def before_higher_ms(self, prefix: str) -> int | None:
-        """Returns until when messages of a level became active that go before higher levels of
-        other partitions. None: all of them do, or none of the others has a higher level."""
-
-    def note(self, partition: int, rank: Rank) -> None:
-        """Notes the best level of a partition."""
-
-    def ends(self, partition: int) -> None:
-        """Notes that nothing more can be claimed in a partition."""
+    def allows(self, partition: int, rank: Rank) -> bool: ...
+    def before_higher_ms(self, prefix: str) -> int | None: ...
+    def note(self, partition: int, rank: Rank) -> None: ...
+    def ends(self, partition: int) -> None: ...
 
 
 def take_by_priority(
@@ -70,7 +64,7 @@ def take_by_priority(
     batch: Batch,
     walk: GroupLooks,
     partition: int,
-    others: OtherPartitions | None = None,
+    others: _OtherPartitions | None = None,
 ) -> None:
     """Claims up to the wanted number of messages, of the highest levels that have any.
 
@@ -154,7 +148,7 @@ def _by_age(
 
 
 def _while_best(
-    levels: _Levels, order: Iterator[_Level], partition: int, others: OtherPartitions
+    levels: _Levels, order: Iterator[_Level], partition: int, others: _OtherPartitions
 ) -> Iterator[_Level]:
     """Yields the levels that have something to claim, until another partition is better.
 
@@ -226,7 +220,7 @@ class _Levels:
     def first_of(self, prefix: str) -> _Level:
         """Returns a level with its first parcels, out of its turn."""
         until = until_key(self._source, self._core.now_ms(), prefix)
-        page = self._walk.read(self._core, self._pk, prefix, until, FEWEST_PER_PAGE)
+        page = read_behind(self._core, self._walk, self._pk, prefix, until, FEWEST_PER_PAGE)
         return _Level(prefix, page)
 
     def from_highest(self) -> Iterator[_Level]:
@@ -239,7 +233,7 @@ class _Levels:
         source, now_ms = self._source, self._core.now_ms()
         after: str | None = FIRST_KEY
         while after is not None:
-            page = self._walk.read(self._core, self._pk, after, LAST_KEY, limit)
+            page = read_behind(self._core, self._walk, self._pk, after, LAST_KEY, limit)
             for prefix, part in by_group(page, source, now_ms):
                 yield _Level(prefix, part)
             after, limit = behind_group(page), further
@@ -299,7 +293,7 @@ class _Levels:
             return chain([first] if first else [], behind)
         head = Head(self._pk, turn.prefix)
         return pages_with_something(
-            *(self._core, self._source, head, self._limit, turn.page, self._walk.pay, self._batch)
+            *(self._core, self._source, head, self._limit, turn.page, self._walk, self._batch)
         )
 
     def _old_enough(self, parcels: list[Claimable], until_ms: int) -> list[Claimable]:

@@ -40,14 +40,16 @@ from cirrusmq.receiving.heads.scan import (
     FEWEST_PER_PAGE,
     Claimable,
     Head,
+    by_group,
     claimable_indexes,
     pages_with_something,
+    read_behind,
 )
 from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import ParcelPage
-from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group, by_group
+from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, behind_group
 
 if TYPE_CHECKING:
     from cirrusmq.receiving.group_rates import GroupRate
@@ -201,8 +203,8 @@ class _RoundRobin:
             chores.note(core, source, self._pk, page.parcels, now_ms)
             return claimable
         head, left = Head(self._pk, prefix), self._walk.units_left
-        pay, batch = self._walk.pay, self._batch
-        pages = pages_with_something(core, source, head, self._limit, page, pay, batch)
+        walk, batch = self._walk, self._batch
+        pages = pages_with_something(core, source, head, self._limit, page, walk, batch)
         claimable = next(pages, [])
         # A long search costs the ring one unit at most: its mark spares the scans that follow.
         self._walk.units_left = max(self._walk.units_left, left - _SEARCH_UNITS)
@@ -252,4 +254,4 @@ class _RoundRobin:
         return following[0] if following and following[0] < until else None
 
     def _read(self, after: str, until: str, limit: int) -> ParcelPage:
-        return self._walk.read(self._core, self._pk, after, until, limit)
+        return read_behind(self._core, self._walk, self._pk, after, until, limit)

@@ -33,8 +33,8 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import claim
 from cirrusmq.receiving.claim_batch import Batch
 from cirrusmq.receiving.heads.ended import LONG, Beginning, first_left
-from cirrusmq.receiving.heads.memory import HeadMemory
-from cirrusmq.receiving.ordered_pages import GroupLooks, MoveBudget, Pages
+from cirrusmq.receiving.ordered_pages import FEWEST_PER_PAGE, GroupLooks, MoveBudget, Pages
+from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY
 
@@ -42,20 +42,23 @@ _logger = logging.getLogger(__name__)
 _FreeGroups: TypeAlias = dict[str, tuple[int, str]]
 """Hash of a group -> since when its first message waits, in ms, and that one's sequence number."""
 _LAST = (sys.maxsize, "")
+_MAX_AT_ONCE = 64
+"""Parcels of a partition that is read in one page while scans there get nothing."""
 
 
 def take_from_groups(core: Core, source: Source, batch: Batch, walk: GroupLooks) -> None:
     """Claims up to the wanted number of messages, of each group its first ones in order."""
     pages = Pages(core, batch.pk, walk, batch.wanted.limit)
-    turn = pages.turn
+    turns = core.memory(TurnMemory)
+    turn = turns.turn(batch.pk)
     free: _FreeGroups = {}
     if not turn or batch.pk not in walk.looked_at:
         walk.looked_at.add(batch.pk)
-        first = pages.read(FIRST_KEY, LAST_KEY, pages.at_once)
+        first = pages.read(FIRST_KEY, LAST_KEY, turns.at_once(batch.pk))
         free, _ = _free_groups(core, source, first, "")
         if pages.behind is None:  # these are all groups of the partition
             _take_of(core, source, pages, free, batch)
-            pages.remember(barren=not batch.claims, cut=False)
+            _remember(turns, pages, barren=not batch.claims, cut=False)
             return
         pages.passed = 0
         kept = walk.units_left / 2 if turn else 0.0
@@ -65,7 +68,7 @@ def take_from_groups(core: Core, source: Source, batch: Batch, walk: GroupLooks)
         walk.units_left += kept
     if turn and not batch.claims:
         _look_around(core, source, pages, turn, batch)
-    pages.remember(barren=not batch.claims, cut=walk.units_left <= 0)
+    _remember(turns, pages, barren=not batch.claims, cut=walk.units_left <= 0)
     if not batch.claims:
         # The only messages may be in front of the scan's start.
         _take_of(core, source, pages, free, batch)
@@ -80,6 +83,14 @@ def take_of_group(core: Core, source: Source, batch: Batch, walk: GroupLooks) ->
         _take_between(core, source, pages, free, until, batch, long=long)
 
 
+def _remember(turns: TurnMemory, pages: Pages, *, barren: bool, cut: bool) -> None:
+    """Notes where the next scan goes on after an empty one, or that it reads all at once."""
+    if barren:
+        turns.take_turn(pages.pk, (pages.behind or FIRST_KEY) if cut else "")
+    small = barren and not cut and pages.passed <= _MAX_AT_ONCE
+    turns.read_at_once(pages.pk, pages.passed + FEWEST_PER_PAGE if small else 0)
+
+
 def _take_of(core: Core, source: Source, pages: Pages, free: _FreeGroups, batch: Batch) -> None:
     """Takes from these groups of a small partition, in the order in which they wait.
 
@@ -88,7 +99,7 @@ def _take_of(core: Core, source: Source, pages: Pages, free: _FreeGroups, batch:
     if not free:
         return
     lowest = min(free)
-    if core.memory(HeadMemory).is_contended(pages.pk, core.now_ms()):
+    if core.memory(TurnMemory).is_contended(pages.pk, core.now_ms()):
         first = min((group for group in free if group >= pages.start), default=lowest)
     elif pages.fits_one_page and len(free) > 1 and batch.limit > 1:
         _take_between(core, source, pages, lowest, LAST_KEY, batch, order=free)
@@ -264,7 +275,7 @@ def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, pages:
     if batch.note(parcel, indexes, outcome):
         return indexes == live
     if not isinstance(outcome, Unavailable):
-        core.memory(HeadMemory).contend(pages.pk, core.now_ms())
+        core.memory(TurnMemory).contend(pages.pk, core.now_ms())
     return False
 
 

@@ -94,7 +94,8 @@ class Turns:
 
     def next_seconds(self, source: Source) -> float:
         """Returns the seconds until the next poll of either kind."""
-        return min(self._turn, self._round) if self.with_wake_ups(source) else self._turn
+        wakes = waits_for_wake_ups(source, self._wait_seconds)
+        return min(self._turn, self._round) if wakes else self._turn
 
     def pass_seconds(self, seconds: float) -> None:
         """Lets these seconds pass for both."""
@@ -110,10 +111,6 @@ class Turns:
     def round_is_due(self) -> bool:
         """True if the wake-ups are to be read, if there are any."""
         return self._round < _MOMENT_SECONDS
-
-    def with_wake_ups(self, source: Source) -> bool:
-        """Returns True if the wait reads wake-ups at all."""
-        return waits_for_wake_ups(source, self._wait_seconds)
 
 
 def ends_with_all(source: Source) -> bool:

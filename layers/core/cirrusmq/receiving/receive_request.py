@@ -7,6 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, UnsetType
 
+from cirrusmq.base import limits
+from cirrusmq.base.shapes import integer
 from cirrusmq.model.message import Base64, Message
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.settlement.settle import ReceiptText
@@ -29,8 +31,7 @@ class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         Annotated[float, Meta(ge=0, le=30, description="a number from 0 to 30 seconds")] | UnsetType
     ) = msgspec.UNSET
     visibility_timeout_seconds: (
-        Annotated[int, Meta(ge=1, le=43_200, description="an integer from 1 to 43,200 seconds")]
-        | UnsetType
+        Annotated[int, integer(limits.VISIBILITY_SECONDS, " seconds")] | UnsetType
     ) = msgspec.UNSET
     receiver: str | UnsetType = msgspec.UNSET
     group: (

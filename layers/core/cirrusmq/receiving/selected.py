@@ -13,6 +13,7 @@ enough, or when `SELECT_UNITS` are used; contents outside of parcels are read fo
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Sequence
 
 import msgspec
@@ -27,7 +28,7 @@ from cirrusmq.receiving.claim_batch import Batch, ReceiveLimits
 from cirrusmq.receiving.heads.scan import Claimable, claimable_indexes
 from cirrusmq.receiving.receive import PreparedReceive, claimed_of, received_of
 from cirrusmq.receiving.receive_request import Received, Where
-from cirrusmq.receiving.unordered import Lost, claim_all
+from cirrusmq.receiving.unordered import claim_all, left_to_claim, plan
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import cursors
 from cirrusmq.storage.bisection import ReadBudget
@@ -191,7 +192,8 @@ class _Select:
             look.behind = page.more_after
         lost = claim_all(core, source, look.plans, batch)
         # Once more, for parcels of which a faster receiver may have left some messages.
-        claim_all(core, source, self._again(source, lost, batch, look), batch)
+        again = deque(left_to_claim(core, source, lost, chosen=True))
+        claim_all(core, source, plan(core, again, batch), batch)
         if batch.refused is not None:
             look.behind = after  # messages claimed by then are held, and not seen again
         try:
@@ -242,18 +244,6 @@ class _Select:
             look.plans.append(Claimable(parcel, indexes))
         look.contents[parcel.sort_key] = matching
         return len(indexes) + len(batch.passed) - passed == len(matching)
-
-    def _again(
-        self, source: Source, lost: Sequence[Lost], batch: Batch, look: _Look
-    ) -> list[Claimable]:
-        plans = list[Claimable]()
-        for each in lost:
-            if each.left is not None:
-                able = claimable_indexes(self._core, source, each.left, self._core.now_ms())
-                indexes = batch.reserve(each.left, [one for one in each.indexes if one in able])
-                if indexes:
-                    plans.append(Claimable(each.left, indexes))
-        return plans
 
     def _paid(self, parcels: Sequence[Parcel]) -> set[str]:
         """Keys of the parcels whose contents are read: as many as can be paid for, but the first.

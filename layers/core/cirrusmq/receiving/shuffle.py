@@ -1,4 +1,4 @@
-"""The random choices of a receive: its nonces, its order of partitions, the group it begins at.
+"""The choices of a receive: its nonces, its partitions in order, the group it begins at or is for.
 
 With an attempt all of it derives from the attempt: the nonces, so that a repeat knows what the
 first receive took; the order, so that it polls the partitions that the first one polled.
@@ -7,16 +7,41 @@ first receive took; the order, so that it polls the partitions that the first on
 from __future__ import annotations
 
 import random
+import zlib
+
+import msgspec
 
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.receipt import NONCE_BYTES
 from cirrusmq.model.source import Source
-from cirrusmq.receiving.chosen_group import ChosenGroup
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.secret import derive
 
 _RING_BITS = 96
+
+
+class ChosenGroup(msgspec.Struct, frozen=True):
+    """A group of an ordered or a fair source, by its hash of 24 hex digits."""
+
+    hash: str
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of its messages' keys."""
+        return f"{self.hash}#"
+
+    def partitions(self, source: Source) -> list[int]:
+        """The partitions that have its messages: one, unless a fair queue has got more.
+
+        A message stays where the number of partitions put it that was in force when it was sent,
+        for as long as it lives; the numbers themselves are kept for minutes.
+        """
+        if source.ordered:
+            return [zlib.crc32(self.hash.encode()) % source.partitions]
+        number = zlib.crc32(self.prefix.encode())
+        counts = range(source.partitions, 0, -1) if source.grown else (source.partitions,)
+        return list(dict.fromkeys(number % count for count in counts))
 
 
 class RandomOrder:

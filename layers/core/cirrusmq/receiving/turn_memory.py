@@ -1,4 +1,5 @@
-"""The start of an environment's next scan of a partition's groups, and the size of its read.
+"""The start of an environment's next scan of a partition's groups, the size of its read, and if
+others take from the same groups.
 
 May be lost at any time, and is known to one environment alone.
 """
@@ -10,10 +11,13 @@ from collections import defaultdict
 
 import msgspec
 
+CONTENDED_MS = 1_000
+
 
 class _Turn(msgspec.Struct):
     key: str = ""
     at_once: int = 4
+    contended_ms: int = -CONTENDED_MS
 
 
 class TurnMemory:
@@ -46,3 +50,13 @@ class TurnMemory:
         """Returns the number that was noted last; a few if nothing is known."""
         with self._lock:
             return self._turns[pk].at_once
+
+    def contend(self, pk: str, now_ms: int) -> None:
+        """Notes that another receiver was faster at a group."""
+        with self._lock:
+            self._turns[pk].contended_ms = now_ms
+
+    def is_contended(self, pk: str, now_ms: int) -> bool:
+        """Returns True if another receiver was faster within the last second."""
+        with self._lock:
+            return now_ms < self._turns[pk].contended_ms + CONTENDED_MS

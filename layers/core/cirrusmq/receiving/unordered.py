@@ -45,12 +45,18 @@ def claim_from(core: Core, source: Source, left: deque[Claimable], batch: Batch)
     claim_all(core, source, plan(core, changed, batch), batch)
 
 
-def left_to_claim(core: Core, source: Source, lost: Sequence[Lost]) -> list[Claimable]:
-    """Returns the parcels of lost claims that still have messages to claim."""
+def left_to_claim(
+    core: Core, source: Source, lost: Sequence[Lost], *, chosen: bool = False
+) -> list[Claimable]:
+    """Returns the parcels of lost claims that still have messages to claim.
+
+    chosen: only messages that the claims were for; else all messages of their parcels.
+    """
     now_ms, found = core.now_ms(), list[Claimable]()
     for each in lost:
         if each.left is not None:
             indexes = claimable_indexes(core, source, each.left, now_ms)
+            indexes = [one for one in indexes if one in each.indexes] if chosen else indexes
             found += [Claimable(each.left, indexes)] if indexes else []
     return found
 

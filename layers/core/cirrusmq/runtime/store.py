@@ -202,6 +202,17 @@ def _repeated(error: ClientError) -> bool:
     return bool(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
 
 
+def set_request(table: str, place: tuple[str, str], values: Item) -> dict[str, Any]:
+    """Returns an update that sets attributes of an item, also as a transaction's `Update`."""
+    return {
+        "TableName": table,
+        "Key": key(*place),
+        "UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in values),
+        "ExpressionAttributeNames": {f"#{name}": name for name in values},
+        "ExpressionAttributeValues": {f":{name}": value for name, value in values.items()},
+    }
+
+
 def prefix_request(
     table: str, pk: str, prefix: str = "", *, consistent: bool = True
 ) -> dict[str, Any]:

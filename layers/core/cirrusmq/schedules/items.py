@@ -23,6 +23,7 @@ from cirrusmq.runtime.store import (
     Item,
     key,
     prefix_request,
+    set_request,
     shard_key,
     shard_keys,
 )
@@ -81,14 +82,7 @@ def mark_shards() -> list[str]:
 
 def raise_flag(core: Core, now_ms: int) -> dict[str, Any]:
     """Returns a transaction's write that makes sweeps look for marks."""
-    return {
-        "Update": {
-            "TableName": core.tables.usage,
-            "Key": key(*ROUNDS),
-            "UpdateExpression": f"SET {FLAG} = :now",
-            "ExpressionAttributeValues": {":now": {"N": str(now_ms)}},
-        }
-    }
+    return {"Update": set_request(core.tables.usage, ROUNDS, {FLAG: {"N": str(now_ms)}})}
 
 
 def lower_flag(core: Core, seen_ms: int) -> None:

@@ -12,7 +12,7 @@ from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
 from cirrusmq.model.delayed_id import with_delay
-from cirrusmq.model.message import CONTRACT, Message, read_attributes, read_body, read_tags
+from cirrusmq.model.message import Message
 from cirrusmq.model.priority import with_priority
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.sender import with_sender
@@ -26,7 +26,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.schedules.schedule import Definition, ScheduledMessage
 from cirrusmq.sending.making import Entry, items_for
-from cirrusmq.sending.request_messages import new_send_id
+from cirrusmq.sending.request_messages import new_send_id, read_content
 from cirrusmq.sending.send import check_room
 from cirrusmq.sending.send_request import SendMessage, check_message
 from cirrusmq.storage.bodies.write import Placed
@@ -136,12 +136,7 @@ def _for_topic(
 
 
 def _content(given: ScheduledMessage) -> Message:
-    content = Message(
-        body=read_body(given, "message"),
-        attributes=read_attributes(given.attributes, "message", CONTRACT),
-        tags=read_tags(given.tags, "message", CONTRACT),
-        group=given.group if isinstance(given.group, str) else None,
-    )
+    content = read_content(given, given.group, "message")
     limit = limits.SCHEDULED_MESSAGE_BYTES
     if content.size_bytes + content.attributes_bytes > limit:
         raise MessageTooLarge(f"message: a schedule's message has at most {limit:,} bytes")

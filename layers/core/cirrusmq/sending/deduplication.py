@@ -68,15 +68,9 @@ def reminders(
     remembered = []
     for index, message in messages.items():
         key = keys[index]
-        if key is None:
-            continue
-        digest = key_digest(key)
-        sent_ms = message.sent_ms
-        item = reminder_item(
-            *(target_id, digest, message.id, message.body_md5, sent_ms, sent_ms + life_ms),
-            message.order,
-        )
-        remembered.append((key, item))
+        if key is not None:
+            ends_ms = message.sent_ms + life_ms
+            remembered.append((key, reminder_item(target_id, key_digest(key), message, ends_ms)))
     return remembered
 
 
@@ -201,22 +195,14 @@ def find_reminded(
     }
 
 
-def reminder_item(
-    target_id: str,
-    digest: str,
-    message_id: str,
-    body_md5: str,
-    sent_ms: int,
-    expires_ms: int,
-    order: int | None = None,
-) -> Item:
+def reminder_item(target_id: str, digest: str, message: Stored, expires_ms: int) -> Item:
     """The item of `storage.models.DeduplicationItem`; `digest`: of the id, which may be long."""
     item: Item = {
         **key(f"D#{target_id}#{digest}", "D"),
-        "i": {"S": message_id},
-        "h": {"S": body_md5},
-        "t": {"N": str(sent_ms)},
+        "i": {"S": message.id},
+        "h": {"S": message.body_md5},
+        "t": {"N": str(message.sent_ms)},
         "x": {"N": str(expires_ms)},
         "expires_at": {"N": str(ttl_seconds(expires_ms + limits.KEY_SLACK_MS))},
     }
-    return item if order is None else {**item, "o": {"N": str(order)}}
+    return item if message.order is None else {**item, "o": {"N": str(message.order)}}

@@ -57,15 +57,7 @@ def read_contents(
         raise BatchTooLarge(f"a batch has 1 to {limits.BATCH_MESSAGES} messages")
     contents = []
     for number, message in enumerate(given):
-        where = f"messages[{number}]"
-        contents.append(
-            Message(
-                body=read_body(message, where),
-                attributes=read_attributes(message.attributes, where, limit),
-                tags=read_tags(message.tags, where, limit),
-                group=None if isinstance(message.group, UnsetType) else message.group,
-            )
-        )
+        contents.append(read_content(message, message.group, f"messages[{number}]", limit))
     total = sum(message.size_bytes for message in contents)
     if total > max_bytes:
         raise BatchTooLarge(f"the batch has {total} bytes; at most {max_bytes} are taken")
@@ -81,6 +73,18 @@ def read_contents(
     from cirrusmq.model.trace_context import with_context
 
     return with_context(contents, trace, max_bytes)
+
+
+def read_content(
+    given: MessageInput, group: str | UnsetType, where: str, limit: ContentLimits = CONTRACT
+) -> Message:
+    """Returns a message of a request, checked. `where`: its place there."""
+    return Message(
+        body=read_body(given, where),
+        attributes=read_attributes(given.attributes, where, limit),
+        tags=read_tags(given.tags, where, limit),
+        group=None if isinstance(group, UnsetType) else group,
+    )
 
 
 def deduplication_key(given: BatchMessage) -> str | None:

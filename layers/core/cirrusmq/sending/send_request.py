@@ -25,17 +25,7 @@ if TYPE_CHECKING:
 class SendMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
     """One message of a send."""
 
-    delay_seconds: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                le=limits.DELAY_SECONDS[1],
-                description="an integer from 0 to 1,296,000 seconds",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    delay_seconds: Annotated[int, integer(limits.DELAY_SECONDS, " seconds")] | UnsetType = UNSET
     priority: Annotated[int, integer((1, limits.PRIORITIES[1]))] | UnsetType = UNSET
     replace: Key | UnsetType = UNSET
     replace_within_seconds: Annotated[int, integer((1, limits.DELAY_SECONDS[1]))] | UnsetType = (
@@ -43,8 +33,7 @@ class SendMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
     )
     reply: AskedReply | UnsetType = UNSET
     visibility_timeout_seconds: (
-        Annotated[int, Meta(ge=1, le=43_200, description="an integer from 1 to 43,200 seconds")]
-        | UnsetType
+        Annotated[int, integer(limits.VISIBILITY_SECONDS, " seconds")] | UnsetType
     ) = UNSET
 
 

@@ -11,6 +11,7 @@ from msgspec import Meta, UnsetType
 from msgspec.structs import replace
 
 from cirrusmq.base import limits
+from cirrusmq.base.shapes import integer
 from cirrusmq.model import transitions
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.transitions import MessageChange
@@ -47,7 +48,7 @@ class VisibilityEntry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     receipt: ReceiptText
     visibility_timeout_seconds: Annotated[
-        int, Meta(ge=0, le=43_200, description="an integer from 0 to 43,200 seconds")
+        int, integer((0, limits.VISIBILITY_SECONDS[1]), " seconds")
     ]
 
 
@@ -64,15 +65,7 @@ class GiveBackRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     receipts: Receipts
     delay_seconds: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                le=limits.GIVE_BACK_DELAY_SECONDS[1],
-                description="an integer from 0 to 43,200 seconds",
-            ),
-        ]
-        | UnsetType
+        Annotated[int, integer(limits.GIVE_BACK_DELAY_SECONDS, " seconds")] | UnsetType
     ) = msgspec.UNSET
     tried: Annotated[
         bool,

@@ -37,7 +37,7 @@ import msgspec
 from cirrusmq.base.limits import PRIORITIES, RATE_INTERVAL_SECONDS, RATE_INTERVALS
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
-from cirrusmq.runtime.store import Item, key, number_in, shard_key, shard_keys
+from cirrusmq.runtime.store import Item, key, number_in, set_request, shard_key, shard_keys
 
 COUNTERS = "C"
 """Kind of the partition keys of all counters."""
@@ -91,11 +91,6 @@ class Counter(msgspec.Struct, frozen=True):
     """The counter as it is stored."""
     past: Sequence[str] = ()
     """Attributes of intervals that nobody reads any more."""
-
-    @property
-    def rates(self) -> dict[str, int]:
-        """Its numbers of intervals, by their attributes."""
-        return rates_in(self.item)
 
 
 class CounterPlace(msgspec.Struct, frozen=True):
@@ -162,13 +157,8 @@ def kept(core: Core, resource_id: str) -> int:
 
 def note_use(core: Core, resource_id: str) -> None:
     """Writes a counter, for an hour at least, since the resource may get messages now."""
-    minute = {":minute": {"N": str(core.now_ms() // 60_000)}}
-    request = {
-        "TableName": core.tables.usage,
-        "Key": key(*counter_key(resource_id)),
-        "UpdateExpression": "SET changed = :minute",
-        "ExpressionAttributeValues": minute,
-    }
+    minute: Item = {"changed": {"N": str(core.now_ms() // 60_000)}}
+    request = set_request(core.tables.usage, counter_key(resource_id), minute)
     core.store.write("UpdateItem", request)
 
 

@@ -29,14 +29,7 @@ def put_over(
 ) -> dict[str, Any]:
     """Returns a transaction's write of a document over the version that was read."""
     request = _put(core, key, value, found.version + 1, found, others)
-    seen = {":seen": {"N": str(found.version)}}
-    return {
-        "Put": {
-            **request,
-            "ConditionExpression": "version = :seen",
-            "ExpressionAttributeValues": seen,
-        }
-    }
+    return {"Put": request | _if_version(found.version)}
 
 
 def put(
@@ -49,46 +42,32 @@ def put(
 def expire(core: Core, item_key: ItemKey, value: object, expires_at: int) -> dict[str, Any]:
     """Returns a transaction's expiry of a document; a missing one is `value` until then."""
     document = msgspec.json.encode(value).decode()
-    return {
-        "Update": {
-            "TableName": core.tables.directory,
-            "Key": key(*item_key),
-            "UpdateExpression": "SET expires_at = :expires_at"
-            ", document = if_not_exists(document, :document)"
-            ", version = if_not_exists(version, :one)",
-            "ExpressionAttributeValues": {
-                ":expires_at": {"N": str(expires_at)},
-                ":document": {"S": document},
-                ":one": {"N": "1"},
-            },
-        }
+    update = {
+        "UpdateExpression": "SET expires_at = :expires_at"
+        ", document = if_not_exists(document, :document)"
+        ", version = if_not_exists(version, :one)",
+        "ExpressionAttributeValues": {
+            ":expires_at": {"N": str(expires_at)},
+            ":document": {"S": document},
+            ":one": {"N": "1"},
+        },
     }
+    return {"Update": _at(core, item_key) | update}
 
 
 def delete_version(core: Core, item_key: ItemKey, version: int) -> dict[str, Any]:
     """Returns a transaction's delete of the version that was read."""
-    return {
-        "Delete": {
-            "TableName": core.tables.directory,
-            "Key": key(*item_key),
-            "ConditionExpression": "version = :seen",
-            "ExpressionAttributeValues": {":seen": {"N": str(version)}},
-        }
-    }
+    return {"Delete": _at(core, item_key) | _if_version(version)}
 
 
 def delete(core: Core, item_key: ItemKey) -> dict[str, Any]:
     """Returns a transaction's unconditional delete."""
-    return {"Delete": {"TableName": core.tables.directory, "Key": key(*item_key)}}
+    return {"Delete": _at(core, item_key)}
 
 
 def check(core: Core, item_key: ItemKey, condition: str, **values: str) -> dict[str, Any]:
     """Returns a transaction's condition on an item, which does not change it."""
-    request: dict[str, Any] = {
-        "TableName": core.tables.directory,
-        "Key": key(*item_key),
-        "ConditionExpression": condition,
-    }
+    request = _at(core, item_key) | {"ConditionExpression": condition}
     if values:
         request["ExpressionAttributeValues"] = {f":{n}": {"S": v} for n, v in values.items()}
     return {"ConditionCheck": request}
@@ -102,23 +81,18 @@ def check_unused(core: Core, queue_id: str, *uses: Use) -> dict[str, Any]:
 
 def change_users(core: Core, queue_id: str, use: Use, verb: str, user_id: str) -> dict[str, Any]:
     """Returns a transaction's `ADD` or `DELETE` of a reference to a queue."""
-    return {
-        "Update": {
-            "TableName": core.tables.directory,
-            "Key": key(*queue_users_key(queue_id)),
-            "UpdateExpression": f"{verb} {use} :user",
-            "ExpressionAttributeValues": {":user": {"SS": [user_id]}},
-        }
+    update = {
+        "UpdateExpression": f"{verb} {use} :user",
+        "ExpressionAttributeValues": {":user": {"SS": [user_id]}},
     }
+    return {"Update": _at(core, queue_users_key(queue_id)) | update}
 
 
 def change_count(
     core: Core, item_key: ItemKey, by: int, condition: str | None = None, bound: int = 0
 ) -> dict[str, Any]:
     """Returns a transaction's step of a counter; `condition` compares `#count` with `:bound`."""
-    request: dict[str, Any] = {
-        "TableName": core.tables.directory,
-        "Key": key(*item_key),
+    request = _at(core, item_key) | {
         "UpdateExpression": "ADD #count :by",
         "ExpressionAttributeNames": {"#count": "count"},
         "ExpressionAttributeValues": {":by": {"N": str(by)}},
@@ -136,14 +110,25 @@ def count_up(core: Core, key: ItemKey, limit: int) -> dict[str, Any]:
 
 def delete_count(core: Core, item_key: ItemKey) -> dict[str, Any]:
     """Returns a transaction's delete of a counter, which must be at 0."""
-    request = {
-        "TableName": core.tables.directory,
-        "Key": key(*item_key),
+    request = _at(core, item_key) | {
         "ConditionExpression": "attribute_not_exists(#count) OR #count = :none",
         "ExpressionAttributeNames": {"#count": "count"},
         "ExpressionAttributeValues": {":none": {"N": "0"}},
     }
     return {"Delete": request}
+
+
+def _at(core: Core, item_key: ItemKey) -> dict[str, Any]:
+    """Returns the beginning of a request about one item."""
+    return {"TableName": core.tables.directory, "Key": key(*item_key)}
+
+
+def _if_version(version: int) -> dict[str, Any]:
+    """Returns the condition that a document still has the version that was read."""
+    return {
+        "ConditionExpression": "version = :seen",
+        "ExpressionAttributeValues": {":seen": {"N": str(version)}},
+    }
 
 
 def _put(

@@ -129,5 +129,4 @@ class DeduplicationItem(Model):
     sent_ms = NumberAttribute(attr_name="t")
     expires_ms = NumberAttribute(attr_name="x")
     order = NumberAttribute(attr_name="o", null=True)
-    order = NumberAttribute(attr_name="o", null=True)
     expires_at = NumberAttribute()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
 
 import msgspec
 
@@ -94,17 +93,6 @@ def scan_pages(
 def behind_group(page: ParcelPage) -> str | None:
     """Returns the key to continue behind for the groups after the last one of a page, or None."""
     return None if page.more_after is None else f"{key_prefix(page.more_after)}{LAST_KEY}"
-
-
-def by_group(page: ParcelPage, source: Source, now_ms: int) -> Iterator[tuple[str, ParcelPage]]:
-    """Yields the groups of a page, or its levels, each with its parcels; `more_after` is set if
-    more of the group may be receivable behind the page."""
-    for prefix, parcels in groupby(page.parcels, lambda parcel: parcel.key_prefix):
-        held = list(parcels)
-        last = held[-1].sort_key
-        ends = last != page.more_after or last > until_key(source, now_ms, prefix)
-        units = page.units * len(held) / len(page.parcels)
-        yield prefix, ParcelPage(held, None if ends else last, units)
 
 
 def portions(

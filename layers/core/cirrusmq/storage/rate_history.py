@@ -48,7 +48,7 @@ def move_past(core: Core, counter: Counter) -> None:
 
     Four write units, or five if the day has more than 1 KB.
     """
-    now_ms, rates = core.now_ms(), counter.rates
+    now_ms, rates = core.now_ms(), rates_in(counter.item)
     days = {name: _hour(name, now_ms) // _DAY_HOURS for name in counter.past}
     oldest = min(days.values())
     moved = {name: rates[name] for name, day in days.items() if day == oldest}
@@ -83,7 +83,7 @@ def remove_empty(core: Core, counter: Counter) -> None:
             ":minute": _number(now_ms // 60_000 - EMPTY_MINUTES),
         },
     }
-    additions = _additions(core, counter.resource_id, counter.rates, now_ms)
+    additions = _additions(core, counter.resource_id, rates_in(counter.item), now_ms)
     with contextlib.suppress(*_REFUSED):
         if additions:
             core.store.transact([{"Delete": delete}, *additions])

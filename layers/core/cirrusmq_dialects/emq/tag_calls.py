@@ -91,7 +91,7 @@ def get_tag_info(asked: Asked) -> Result:
 def list_tag(asked: Asked) -> Result:
     """The names of a queue's tags, without the default one."""
     queue = asked.queue(SHOW)
-    names = [each.name for each in receivers.list_receivers(asked.core, queue)]
+    names = [each.name for each in receivers.list_receivers(asked.core, queue.id)]
     return {"queueName": shown_name(queue), "tagName": names}
 
 

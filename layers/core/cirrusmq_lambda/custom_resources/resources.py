@@ -108,7 +108,7 @@ class ReceiverResource(Resource):
     """A receiver of a queue."""
 
     def find(self) -> str | None:
-        listed = _found(lambda: receivers.list_receivers(self.core, self._queue())) or []
+        listed = _found(lambda: receivers.list_receivers(self.core, self._queue().id)) or []
         return next((each.id for each in listed if each.name == self.place.name), None)
 
     def create(self, resource_id: str, given: ReceiverInput) -> str:

@@ -24,7 +24,7 @@ dead-lettered after that, within an hour, and `ended` says which parcels need no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from cirrusmq.base.limits import EXPIRED_KEPT_MS, LONGEST_WAIT_MS
 from cirrusmq.lifecycle.dead_letters.move import due, give_up, has_place
@@ -34,8 +34,9 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
-from cirrusmq.runtime.store import Item, key
+from cirrusmq.runtime.store import Item, key, set_request
 from cirrusmq.storage import lease
+from cirrusmq.storage.counters import number_in
 from cirrusmq.storage.lease import Lease
 from cirrusmq.storage.parcels import (
     AGE_NOTES,
@@ -138,18 +139,14 @@ def _from_ms(source: Source, state: State, oldest_ms: int) -> int:
 def read_state(core: Core, source: Source, partition: int) -> State:
     """Returns the state of a partition."""
     item = core.store.get(core.tables.messages, *_state_key(source, partition)) or {}
-
-    def number(name: str) -> int:
-        return int(item[name]["N"]) if name in item else 0
-
     return State(
-        seen_ms=number("seen_ms"),
-        limit_ms=number("limit_ms"),
-        held_until_ms=number("held_until_ms"),
-        round_ms=number("round_ms"),
-        round_limit_ms=number("round_limit_ms"),
+        seen_ms=number_in(item, "seen_ms"),
+        limit_ms=number_in(item, "limit_ms"),
+        held_until_ms=number_in(item, "held_until_ms"),
+        round_ms=number_in(item, "round_ms"),
+        round_limit_ms=number_in(item, "round_limit_ms"),
         behind=item["behind"]["S"] if "behind" in item else "",
-        ended_ms=number("ended_ms"),
+        ended_ms=number_in(item, "ended_ms"),
     )
 
 
@@ -307,10 +304,5 @@ def _write_state(
     written: Item = {name: {"N": str(number)} for name, number in numbers.items()}
     written |= {"expires_at": {"N": str(expires_at)}}
     written |= {} if behind is None else {"behind": {"S": behind}}
-    request: dict[str, Any] = {
-        "TableName": core.tables.messages,
-        "Key": key(*_state_key(source, partition)),
-        "UpdateExpression": "SET " + ", ".join(f"{name} = :{name}" for name in written),
-        "ExpressionAttributeValues": {f":{name}": value for name, value in written.items()},
-    }
-    core.store.write("UpdateItem", request)
+    place = _state_key(source, partition)
+    core.store.write("UpdateItem", set_request(core.tables.messages, place, written))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +17,7 @@ from cirrusmq.receiving.claim_batch import Batch
 from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq.receiving.heads.shared import begin, meet, tell
 from cirrusmq.receiving.heads.watermark import FREE_UNITS, YOUNG_MS, ScannedRange, ScanStart
+from cirrusmq.receiving.ordered_pages import GroupLooks
 from cirrusmq.runtime.core import Core, LeftToService
 from cirrusmq.storage.bodies.own_records import reads_bodies
 from cirrusmq.storage.parcels import ParcelPage
@@ -91,13 +93,39 @@ def claimable_indexes(core: Core, source: Source, parcel: Parcel, now_ms: int) -
     return [each for each in indexes if not leaves(core, source, parcel, each, now_ms)]
 
 
+def pay(walk: GroupLooks, units: float) -> None:
+    """Takes units that a scan has used."""
+    walk.units += units
+    walk.units_left -= units
+
+
+def read_behind(
+    core: Core, walk: GroupLooks, pk: str, after: str, until: str, limit: int
+) -> ParcelPage:
+    """Returns a page of parcels behind the key `after`, for which the scans of a receive pay."""
+    page = read_page(core, pk, after, until, limit, from_exclusive=True, consistent=False)
+    pay(walk, page.units)
+    return page
+
+
+def by_group(page: ParcelPage, source: Source, now_ms: int) -> Iterator[tuple[str, ParcelPage]]:
+    """Yields the groups of a page, or its levels, each with its parcels; `more_after` is set if
+    more of the group may be receivable behind the page."""
+    for prefix, parcels in groupby(page.parcels, lambda parcel: parcel.key_prefix):
+        held = list(parcels)
+        last = held[-1].sort_key
+        ends = last != page.more_after or last > until_key(source, now_ms, prefix)
+        units = page.units * len(held) / len(page.parcels)
+        yield prefix, ParcelPage(held, None if ends else last, units)
+
+
 def pages_with_something(
     core: Core,
     source: Source,
     head: Head,
     maximum: int,
     read: ParcelPage | None = None,
-    pay: Callable[[float], object] = float,
+    walk: GroupLooks | None = None,
     batch: Batch | None = None,
 ) -> Iterator[list[Claimable]]:
     """Yields pages of parcels, from the first one on that has a message to claim.
@@ -106,9 +134,9 @@ def pages_with_something(
     range in flight takes few calls. The first page is small if one message is wanted and the last
     scan had nothing to pass: each parcel read takes CPU time, taken or not.
 
-    read: a page from the head on that was read before. pay: called with the units of every other
-    page. batch: decides which messages its answer cannot hold; None takes all. A scan that meets
-    the first such message begins again, with the mark for such receives.
+    read: a page from the head on that was read before. walk: pays for every other page. batch:
+    decides which messages its answer cannot hold; None takes all. A scan that meets the first such
+    message begins again, with the mark for such receives.
     """
     now_ms, pk, heads = core.now_ms(), head.pk, core.memory(HeadMemory)
     if batch is not None and batch.wanted.reach and heads.passes_over(head.name, now_ms):
@@ -126,13 +154,14 @@ def pages_with_something(
             page = read_page(
                 core, pk, start, until, limit, from_exclusive=exclusive, consistent=False
             )
-            pay(page.units)
+            if walk is not None:
+                pay(walk, page.units)
         claimable, passes = _hopeful_of(core, source, page, now_ms, batch)
         chores.note(core, source, pk, page.parcels, now_ms)
         if passes and not found and not head.reach:
             heads.pass_over(head.name, now_ms)
             at_head = page if first and not behind else None
-            yield from pages_with_something(core, source, head, maximum, at_head, pay, batch)
+            yield from pages_with_something(core, source, head, maximum, at_head, walk, batch)
             return
         if first and page.parcels:
             # A receive of several messages leaves leases in front of the next scan.

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import Conflict, InvalidParameter, MessageNotFound, Unavailable
+from cirrusmq.base.shapes import integer
 from cirrusmq.base.timestamps import format_time, parse_moment
 from cirrusmq.lifecycle.rekey import rekey, rekeyed_to_due
 from cirrusmq.lifecycle.tombstones import cancelled_end_ms
@@ -44,15 +45,7 @@ class RescheduleRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True)
     """The body of a change of a message's due time: one of the two."""
 
     delay_seconds: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                le=limits.DELAY_SECONDS[1],
-                description="an integer from 0 to 1,296,000 seconds, from now",
-            ),
-        ]
-        | UnsetType
+        Annotated[int, integer(limits.DELAY_SECONDS, " seconds, from now")] | UnsetType
     ) = msgspec.UNSET
     deliver_at: (
         Annotated[
