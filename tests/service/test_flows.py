@@ -15,7 +15,7 @@ from cirrusmq_local.testing import World
 MODULES_AND_ARROWS = {
     "send": (31, 39),
     "receive": (37, 60),
-    "receive, ordered": (35, 52),
+    "receive, ordered": (35, 53),
     # Of these `receiving/group_slices.py`: groups with a rate made `fair.py` too long for one file.
     "receive, fair": (38, 60),
     "delete": (21, 25),

@@ -33,7 +33,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import claim
 from cirrusmq.receiving.claim_batch import Batch
 from cirrusmq.receiving.heads.ended import LONG, Beginning, first_left
-from cirrusmq.receiving.ordered_pages import FEWEST_PER_PAGE, GroupLooks, MoveBudget, Pages
+from cirrusmq.receiving.ordered_pages import GroupLooks, MoveBudget, Pages
 from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY
@@ -42,8 +42,6 @@ _logger = logging.getLogger(__name__)
 _FreeGroups: TypeAlias = dict[str, tuple[int, str]]
 """Hash of a group -> since when its first message waits, in ms, and that one's sequence number."""
 _LAST = (sys.maxsize, "")
-_MAX_AT_ONCE = 64
-"""Parcels of a partition that is read in one page while scans there get nothing."""
 
 
 def take_from_groups(core: Core, source: Source, batch: Batch, walk: GroupLooks) -> None:
@@ -58,7 +56,7 @@ def take_from_groups(core: Core, source: Source, batch: Batch, walk: GroupLooks)
         free, _ = _free_groups(core, source, first, "")
         if pages.behind is None:  # these are all groups of the partition
             _take_of(core, source, pages, free, batch)
-            _remember(turns, pages, barren=not batch.claims, cut=False)
+            pages.remember(turns, barren=not batch.claims, cut=False)
             return
         pages.passed = 0
         kept = walk.units_left / 2 if turn else 0.0
@@ -68,7 +66,7 @@ def take_from_groups(core: Core, source: Source, batch: Batch, walk: GroupLooks)
         walk.units_left += kept
     if turn and not batch.claims:
         _look_around(core, source, pages, turn, batch)
-    _remember(turns, pages, barren=not batch.claims, cut=walk.units_left <= 0)
+    pages.remember(turns, barren=not batch.claims, cut=walk.units_left <= 0)
     if not batch.claims:
         # The only messages may be in front of the scan's start.
         _take_of(core, source, pages, free, batch)
@@ -81,14 +79,6 @@ def take_of_group(core: Core, source: Source, batch: Batch, walk: GroupLooks) ->
     free, long = _find_free(core, source, pages, walk.start, until)
     if free is not None:
         _take_between(core, source, pages, free, until, batch, long=long)
-
-
-def _remember(turns: TurnMemory, pages: Pages, *, barren: bool, cut: bool) -> None:
-    """Notes where the next scan goes on after an empty one, or that it reads all at once."""
-    if barren:
-        turns.take_turn(pages.pk, (pages.behind or FIRST_KEY) if cut else "")
-    small = barren and not cut and pages.passed <= _MAX_AT_ONCE
-    turns.read_at_once(pages.pk, pages.passed + FEWEST_PER_PAGE if small else 0)
 
 
 def _take_of(core: Core, source: Source, pages: Pages, free: _FreeGroups, batch: Batch) -> None:

@@ -7,12 +7,15 @@ import msgspec
 from msgspec import field
 
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.queries import LAST_KEY, read_page
+from cirrusmq.storage.queries import FIRST_KEY, LAST_KEY, read_page
 
-FEWEST_PER_PAGE = 4
+_FEWEST_PER_PAGE = 4
 """Parcels that half a read unit pays for: a parcel has at most 1 KiB."""
 _FIRST_PAGE = 8
+_MAX_AT_ONCE = 64
+"""Parcels of a partition that is read in one page while scans there get nothing."""
 _MAX_PER_PAGE = 80
 _PARCELS_PER_UNIT = 8
 """Parcels of 1 KiB that one unit reads with eventual consistency; half as many with strong."""
@@ -57,11 +60,18 @@ class Pages:
     def read(self, after: str, until: str, at_once: int = 0) -> list[Parcel]:
         """Returns the next parcels, at most as many as the units pay for."""
         paid = int(self._walk.units_left * _PARCELS_PER_UNIT) // (2 if self.consistent else 1)
-        limit = max(FEWEST_PER_PAGE, min(max(self._limit, at_once), paid))
+        limit = max(_FEWEST_PER_PAGE, min(max(self._limit, at_once), paid))
         self._limit = min(2 * self._limit, _MAX_PER_PAGE)
         parcels = self._read(after, until, limit)
         self.passed += len(parcels)
         return parcels
+
+    def remember(self, turns: TurnMemory, *, barren: bool, cut: bool) -> None:
+        """Notes where the next scan goes on after an empty one, or that it reads all at once."""
+        if barren:
+            turns.take_turn(self.pk, (self.behind or FIRST_KEY) if cut else "")
+        small = barren and not cut and self.passed <= _MAX_AT_ONCE
+        turns.read_at_once(self.pk, self.passed + _FEWEST_PER_PAGE if small else 0)
 
     def read_to_take(self, after: str, until: str, *, whole: bool = False) -> list[Parcel]:
         """Returns up to the wanted number of parcels, strongly consistent from now on.
@@ -69,7 +79,7 @@ class Pages:
         whole: as many as the scan has read, and one more, which shows that these are all.
         """
         self.consistent = True
-        fewest = max(FEWEST_PER_PAGE, self._wanted)
+        fewest = max(_FEWEST_PER_PAGE, self._wanted)
         return self._read(after, until, max(fewest, self.passed + 1) if whole else fewest)
 
     def go_on(self, passed: str) -> str | None:
@@ -81,7 +91,7 @@ class Pages:
     def read_ended(self, after: str, until: str, limit: int) -> list[Parcel]:
         """Returns parcels of a group behind ended ones, strongly consistent."""
         self.consistent = True
-        return self._read(after, until, max(FEWEST_PER_PAGE, min(limit, _MAX_PER_PAGE)))
+        return self._read(after, until, max(_FEWEST_PER_PAGE, min(limit, _MAX_PER_PAGE)))
 
     @property
     def units_left(self) -> float:
