@@ -76,7 +76,6 @@ def granted(core: Core, key: ItemKey, shape: type[G]) -> G | None:
 
 def put_grant(core: Core, queue: Queue, account: str, permission: Permission) -> Grant:
     """Lets an account use a queue; replaces its earlier grant."""
-    _check(account, queue.account)
     grant = Grant(
         owner=queue.account,
         queue=queue.name,
@@ -84,15 +83,13 @@ def put_grant(core: Core, queue: Queue, account: str, permission: Permission) ->
         account=account,
         permission=permission,
     )
-    _write(core, _of_queue(queue, account), grant)
-    return grant
+    return _write(core, _of_queue(queue, account), grant)
 
 
 def put_topic_grant(
     core: Core, topic: Topic, account: str, permission: TopicPermission
 ) -> TopicGrant:
     """Lets an account use a topic; replaces its earlier grant."""
-    _check(account, topic.account)
     grant = TopicGrant(
         owner=topic.account,
         topic=topic.name,
@@ -100,8 +97,7 @@ def put_topic_grant(
         account=account,
         permission=permission,
     )
-    _write(core, _of_topic(topic, account), grant)
-    return grant
+    return _write(core, _of_topic(topic, account), grant)
 
 
 def get_grant(core: Core, queue: Queue, account: str) -> Grant:
@@ -179,16 +175,14 @@ def _of_topic(topic: Topic, account: str) -> tuple[ItemKey, ItemKey]:
     )
 
 
-def _check(account: str, owner: str) -> None:
-    check_name("account", account, ACCOUNT_NAME)
-    if account == owner:
+def _write(core: Core, keys: tuple[ItemKey, ItemKey], grant: G) -> G:
+    check_name("account", grant.account, ACCOUNT_NAME)
+    if grant.account == grant.owner:
         raise InvalidParameter("account", "must be another account; the owner has every permission")
-
-
-def _write(core: Core, keys: tuple[ItemKey, ItemKey], grant: object) -> None:
     found = directory.read(core, keys[0], type(grant))
     core.store.transact([directory_writes.put(core, key, grant, found) for key in keys])
     core.cache.turn_over(keys[1])
+    return grant
 
 
 def _read(core: Core, key: ItemKey, shape: type[G]) -> G:

@@ -235,8 +235,12 @@ def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, pages:
     now_ms = core.now_ms()
     if source.withholds(parcel):
         return False
-    if (source.former or source.later) and not _is_first(core, source, parcel):
-        return False
+    if source.former or source.later:
+        # Few groups are rewound: the others' cold starts do without.
+        from cirrusmq.lifecycle import former_sources
+
+        if not former_sources.is_first(core, source, parcel):
+            return False
     first = next((index for index in range(parcel.count) if parcel.live(index)), None)
     if first is not None and _is_given_up(source, parcel, first, now_ms):
         left = _advance(core, source, parcel, now_ms, pages.budget)
@@ -244,8 +248,7 @@ def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, pages:
             return False
         parcel = left
     if any(map(parcel.awaits_group, range(parcel.count))):
-        # Few groups are rewound: the others' cold starts do without.
-        from cirrusmq.lifecycle import rewound_groups
+        from cirrusmq.lifecycle import rewound_groups  # of few groups, too
 
         parcel = rewound_groups.let_in(core, parcel, now_ms)
     live = [index for index in range(parcel.count) if parcel.live(index)]
@@ -272,14 +275,6 @@ def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, pages:
 def _is_given_up(source: Source, parcel: Parcel, index: int, now_ms: int) -> bool:
     """Returns True if a message is dead-lettered instead of received."""
     return source.gives_up and dead_letter_reason(source, parcel, index, now_ms) is not None
-
-
-def _is_first(core: Core, source: Source, parcel: Parcel) -> bool:
-    """Returns True if no other source of a rewound group has a message before the parcel."""
-    # Few groups are rewound: the others' cold starts do without.
-    from cirrusmq.lifecycle import former_sources
-
-    return former_sources.is_first(core, source, parcel)
 
 
 def _advance(

@@ -77,7 +77,8 @@ def receive(
     alone_bytes: int | None = None,
 ) -> list[Received]:
     """Does what `take` does, for an unchecked request and a caller without an access key."""
-    return take(core, _checked(core, find, caller, request, alone_bytes), caller, max_seconds)
+    begun = begin(core, find, caller, request, alone_bytes, noted=False)
+    return take(core, begun, caller, max_seconds)
 
 
 def begin(
@@ -86,24 +87,15 @@ def begin(
     caller: Caller,
     request: ReceiveRequest,
     alone_bytes: int | None = None,
+    *,
+    noted: bool = True,
 ) -> PreparedReceive:
     """Checks the request, and notes that the caller's key receives. Raises if it is refused.
 
     find: returns the source as it is now. alone_bytes: bytes of JSON that a message may have if it
-    is received alone; None means the limit of several together.
+    is received alone; None means the limit of several together. noted: False for a caller without
+    an access key.
     """
-    begun = _checked(core, find, caller, request, alone_bytes)
-    note_consumer(core, begun.source.owner_id, caller.account, caller.key_id)
-    return begun
-
-
-def _checked(
-    core: Core,
-    find: Callable[[], Source],
-    caller: Caller,
-    request: ReceiveRequest,
-    alone_bytes: int | None,
-) -> PreparedReceive:
     source = find()
     if request.repeat and isinstance(request.attempt, UnsetType):
         raise InvalidParameter("repeat", "is allowed only with the attempt of an earlier receive")
@@ -120,6 +112,8 @@ def _checked(
         answer_bytes=answer_bytes,
         alone_bytes=answer_bytes if alone_bytes is None else alone_bytes,
     )
+    if noted:
+        note_consumer(core, source.owner_id, caller.account, caller.key_id)
     return PreparedReceive(
         find=find, source=source, request=request, wanted=wanted, chance=chance, wait=Wait()
     )

@@ -24,7 +24,7 @@ dead-lettered after that, within an hour, and `ended` says which parcels need no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from cirrusmq.base.limits import EXPIRED_KEPT_MS, LONGEST_WAIT_MS
 from cirrusmq.lifecycle.dead_letters.move import due, give_up, has_place
@@ -139,15 +139,10 @@ def _from_ms(source: Source, state: State, oldest_ms: int) -> int:
 def read_state(core: Core, source: Source, partition: int) -> State:
     """Returns the state of a partition."""
     item = core.store.get(core.tables.messages, *_state_key(source, partition)) or {}
-    return State(
-        seen_ms=number_in(item, "seen_ms"),
-        limit_ms=number_in(item, "limit_ms"),
-        held_until_ms=number_in(item, "held_until_ms"),
-        round_ms=number_in(item, "round_ms"),
-        round_limit_ms=number_in(item, "round_limit_ms"),
-        behind=item["behind"]["S"] if "behind" in item else "",
-        ended_ms=number_in(item, "ended_ms"),
-    )
+    # The attributes have the names of the fields.
+    numbers = [each for each in State._fields if each != "behind"]
+    times: dict[str, Any] = {each: number_in(item, each) for each in numbers}
+    return State(**times, behind=item["behind"]["S"] if "behind" in item else "")
 
 
 def hold(core: Core, source: Source, partition: int) -> Lease | None:
