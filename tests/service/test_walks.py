@@ -9,7 +9,7 @@ from tests.service.test_looks_around_groups import by_key, make, send_all
 
 from cirrusmq.model.source import Source, queue_source
 from cirrusmq.queues.queues import get_queue
-from cirrusmq.storage.walk import FIRST_PARCELS, Bounds, Cut, PartitionScan, Whole
+from cirrusmq.storage.walk import FIRST_PARCELS, Bounds, PartitionScan
 from cirrusmq_local.testing import World
 
 GROUPS = 60
@@ -54,7 +54,7 @@ def test_a_walk_without_bounds_is_whole_and_sees_every_parcel_in_order(kind: str
 
     parcels = [i["sk"]["S"] for i in world.items() if i["pk"]["S"].startswith("Q#")]
     assert keys == sorted(parcels)
-    assert walk.end == Whole()
+    assert walk.cut is None
 
 
 @pytest.mark.few(14)
@@ -72,10 +72,10 @@ def test_cut_walks_together_see_what_a_whole_one_sees(
     while True:
         walk = PartitionScan(world.core, source, 0, bounds(world), behind)
         keys += keys_of(walk, passing=passing)
-        if not isinstance(walk.end, Cut):
+        if walk.cut is None:
             break
-        assert walk.end.behind > behind
-        behind, cuts = walk.end.behind, cuts + 1
+        assert walk.cut > behind
+        behind, cuts = walk.cut, cuts + 1
 
     assert cuts >= 1
     groups = {key.partition("#")[0] for key in keys}

@@ -80,7 +80,7 @@ def test_a_cut_look_that_is_taken_for_a_whole_one_is_noticed(
     """What a look does not see is for nobody to hand over, then."""
 
     def look_at(
-        core: Core, source: Source, partition: int, pace: rounds._Pace, since_ms: int
+        core: Core, source: Source, partition: int, count: int, since_ms: int
     ) -> rounds._Part:
         now_ms = core.now_ms()
         first = walk.PartitionScan(core, source, partition, walk.Bounds(pages=1))

@@ -35,7 +35,7 @@ from cirrusmq.receiving.turn_memory import TurnMemory
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.parcels import HEAD_MARKS, PARCELS, partition_key, ttl_seconds
-from cirrusmq.storage.walk import Bounds, Cut, PartitionScan
+from cirrusmq.storage.walk import Bounds, PartitionScan
 
 LOOK_UNITS = 64.0
 """Read units of a scan of a source, its first pages aside."""
@@ -120,14 +120,6 @@ class _Round(msgspec.Struct, frozen=True, kw_only=True):
     """When the oldest message of the last complete round was sent."""
 
 
-class _Pace(msgspec.Struct, frozen=True, kw_only=True):
-    """The cost of a scan of one partition."""
-
-    units: float
-    unit_ms: float
-    """Milliseconds until the next scan, for each unit of this one."""
-
-
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
     """The results of a scan of one partition."""
 
@@ -148,11 +140,8 @@ def look(core: Core, sources: Sequence[Source], since_ms: int | None = None) -> 
     now_ms = core.now_ms()
     since_ms = now_ms if since_ms is None else since_ms
     places = [(each, partition) for each in sources for partition in range(each.partitions)]
-    pace = _Pace(
-        units=max(PARTITION_UNITS, LOOK_UNITS / max(1, len(places))),
-        unit_ms=1000 * len(places) / UNITS_PER_SECOND,
-    )
-    parts = [_look_at(core, each, partition, pace, since_ms) for each, partition in places]
+    count = len(places)
+    parts = [_look_at(core, each, partition, count, since_ms) for each, partition in places]
     due_ms = _earlier(*(part.met.ready_ms for part in parts))
     again_ms = _earlier(*(part.again_ms for part in parts))
     answer: Answer = Nothing() if due_ms is None else DueAt(due_ms)
@@ -183,8 +172,10 @@ def _begin(core: Core, part: _Part, now_ms: int) -> str | None:
     return part.met.at if _or_never(part.met.ready_ms) <= now_ms else None
 
 
-def _look_at(core: Core, source: Source, partition: int, pace: _Pace, since_ms: int) -> _Part:
+def _look_at(core: Core, source: Source, partition: int, count: int, since_ms: int) -> _Part:
     """Scans a partition; a round that began before `since_ms` does not count as complete.
+
+    count: partitions that are scanned together, which share the units and the pace.
 
     a round    ── a ── b ──────────── c ── d: it is over
     a sender            puts into a      a worker, woken since: another round
@@ -192,21 +183,22 @@ def _look_at(core: Core, source: Source, partition: int, pace: _Pace, since_ms: 
     now_ms = core.now_ms()
     first = PartitionScan(core, source, partition, Bounds(pages=FIRST_PAGES))
     met, ready = _meet(core, source, first, now_ms)
-    if not isinstance(first.end, Cut):
+    if first.cut is None:
         return _Part(met=met, ready=ready, oldest_ms=met.oldest_ms)
     found = _read(core, source, partition)
     left = found
     if found.done_ms < since_ms and now_ms >= found.again_ms:
         begun_ms, so_far = (found.begun_ms, found.met) if found.behind else (now_ms, Met())
-        behind = max(found.behind, first.end.behind)
-        rest = PartitionScan(core, source, partition, Bounds(units=pace.units), behind)
+        behind = max(found.behind, first.cut)
+        bounds = Bounds(units=max(PARTITION_UNITS, LOOK_UNITS / count))
+        rest = PartitionScan(core, source, partition, bounds, behind)
         met_now, ready_now = _meet(core, source, rest, now_ms)
         ready += ready_now
         left = _Round(
-            behind=rest.end.behind if isinstance(rest.end, Cut) else "",
+            behind=rest.cut or "",
             begun_ms=begun_ms,
-            done_ms=found.done_ms if isinstance(rest.end, Cut) else begun_ms,
-            again_ms=now_ms + int(rest.units * pace.unit_ms),
+            done_ms=begun_ms if rest.cut is None else found.done_ms,
+            again_ms=now_ms + int(rest.units * (1000 * count / UNITS_PER_SECOND)),
             met=so_far.with_(met_now),
             before_ms=found.before_ms,
         )

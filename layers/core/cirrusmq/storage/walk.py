@@ -7,15 +7,14 @@ cost follows the groups, never their backlog. Small groups are read several to a
     pages   ■ ■ ■           ■   ■   ■ ■
                   a is passed         d is passed
 
-A walk is bounded, by units, pages or time. One that ends early is `Cut`, which is not the same as
-nothing found: the next walk goes on behind its key. The first page is always read, so that walks
+A walk is bounded, by units, pages or time. One that ends early is `cut`, which is not the same as
+nothing found: the next walk goes on behind that key. The first page is always read, so that walks
 that continue an earlier one come to the end, however small the bounds are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import msgspec
 
@@ -32,20 +31,6 @@ MIN_PARCELS = 4
 _GROWTH = 4
 _PARCELS_PER_UNIT = 8
 """Parcels of 1 KiB that one unit reads with eventual consistency; half as many with strong."""
-
-
-class Whole(msgspec.Struct, frozen=True, tag=True):
-    """The end of a walk that has seen every group: other messages do not exist."""
-
-
-class Cut(msgspec.Struct, frozen=True, tag=True):
-    """The end of a walk that has not seen every group."""
-
-    behind: str
-    """The key behind which the next walk goes on."""
-
-
-End: TypeAlias = Whole | Cut
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,14 +74,15 @@ class PartitionScan:
         self.units = 0.0
         """Read units of its pages."""
         self.pages = 0
-        self.end: End = Whole()
-        """How it ended, once it is over."""
+        self.cut: str | None = None
+        """The key behind which the next walk goes on, once this one is over; None: it has seen
+        every group, and other messages do not exist."""
 
     def __iter__(self) -> Iterator[Parcel]:
         limit, after = self._first, self._behind
         while after < self._until:
             if self.pages and self._over():
-                self.end = Cut(after)
+                self.cut = after
                 return
             self._behind = after
             page = read_page(

@@ -48,7 +48,7 @@ from cirrusmq.storage.parcels import (
     ttl_seconds,
 )
 from cirrusmq.storage.queries import LAST_KEY
-from cirrusmq.storage.walk import Bounds, Cut, PartitionScan
+from cirrusmq.storage.walk import Bounds, PartitionScan
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -115,9 +115,9 @@ def give_up_aged(
         give_up_in_groups(core, source, walk)
     else:
         round_.give_up(walk, oldest_ms)
-    if isinstance(walk.end, Cut):
+    if walk.cut is not None:
         times = {"round_ms": state.round_ms, "round_limit_ms": limit_ms}
-        _write_state(core, source, partition, times, behind=walk.end.behind)
+        _write_state(core, source, partition, times, behind=walk.cut)
         return False
     written = {}
     if round_.ended and not state.behind:
