@@ -31,7 +31,7 @@ from collections.abc import Iterable
 from cirrusmq.access.throttle import Count, Throttle, fair_share, next_interval
 from cirrusmq.base.errors import Throttled
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, key, was_throttled
+from cirrusmq.runtime.store import Item, set_request, was_throttled
 
 COPIES_A_CALL = 10
 """Copies of a published message that count as one call."""
@@ -91,22 +91,9 @@ def _take_share(core: Core, account: str, count: Count, rate: int) -> None:
 def _report(core: Core, account: str, count: Count) -> Item:
     """Adds a count to the other environments' counts. Returns the counter of this minute."""
     second = str(count.second % _MINUTE)
-    request = {
-        "TableName": core.tables.usage,
-        "Key": key(*counter_key(account, count.second)),
-        "UpdateExpression": "ADD #second :calls, #reports :one SET #expires = :expires",
-        "ExpressionAttributeNames": {
-            "#second": second,
-            "#reports": _REPORTS + second,
-            "#expires": "expires_at",
-        },
-        "ExpressionAttributeValues": {
-            ":calls": {"N": str(count.calls)},
-            ":one": {"N": "1"},
-            ":expires": {"N": str(count.second + _KEPT_SECONDS)},
-        },
-        "ReturnValues": "ALL_NEW",
-    }
+    place, steps = counter_key(account, count.second), {second: count.calls, _REPORTS + second: 1}
+    expires: Item = {"expires_at": {"N": str(count.second + _KEPT_SECONDS)}}
+    request = set_request(core.tables.usage, place, expires, steps) | {"ReturnValues": "ALL_NEW"}
     return core.store.write("UpdateItem", request) or {}
 
 

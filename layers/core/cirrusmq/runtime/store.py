@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -202,14 +203,26 @@ def _repeated(error: ClientError) -> bool:
     return bool(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
 
 
-def set_request(table: str, place: tuple[str, str], values: Item) -> dict[str, Any]:
-    """Returns an update that sets attributes of an item, also as a transaction's `Update`."""
+def set_request(
+    table: str,
+    place: tuple[str, str],
+    values: Item,
+    steps: Mapping[str, int] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Returns an update that sets attributes of an item, also as a transaction's `Update`.
+
+    steps: numbers to add to other attributes, which begin at 0.
+    """
+    expression = "SET " + ", ".join(f"#{name} = :{name}" for name in values)
+    if steps:
+        expression += " ADD " + ", ".join(f"#{name} :{name}" for name in steps)
+    written = values | {name: {"N": str(step)} for name, step in steps.items()}
     return {
         "TableName": table,
         "Key": key(*place),
-        "UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in values),
-        "ExpressionAttributeNames": {f"#{name}": name for name in values},
-        "ExpressionAttributeValues": {f":{name}": value for name, value in values.items()},
+        "UpdateExpression": expression,
+        "ExpressionAttributeNames": {f"#{name}": name for name in written},
+        "ExpressionAttributeValues": {f":{name}": value for name, value in written.items()},
     }
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, TransactionRefused, key
+from cirrusmq.runtime.store import Item, TransactionRefused, key, put_if_absent
 from cirrusmq.storage.parcels import put_if_unsent, ttl_seconds
 
 
@@ -157,15 +157,9 @@ def put_reminders(
         A: k, t = 1 ──> purge, floor 2 ──> B: k, t = 3: stored
                                        └──> A again: refused, its reminder says t = 1
     """
+    table = core.tables.messages
     return [
-        {
-            "Put": {
-                "TableName": core.tables.messages,
-                "Item": item,
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-                **_unless_in_force(item, begun_ms, purged_ms),
-            }
-        }
+        {"Put": put_if_absent(table, item) | _unless_in_force(item, begun_ms, purged_ms)}
         for _, item in reminders
     ]
 

@@ -114,18 +114,8 @@ def change_counter(
     counter would be one of which nothing is known yet.
     """
     numbers = {**dict.fromkeys(Kept._fields, 0), **step}
-    return {
-        "TableName": core.tables.usage,
-        "Key": key(*counter_key(resource_id)),
-        "UpdateExpression": "ADD "
-        + ", ".join(f"#{name} :{name}" for name in numbers)
-        + " SET changed = :minute",
-        "ExpressionAttributeNames": {f"#{name}": name for name in numbers},
-        "ExpressionAttributeValues": {
-            ":minute": {"N": str(minute)},
-            **{f":{name}": {"N": str(number)} for name, number in numbers.items()},
-        },
-    }
+    changed: Item = {"changed": {"N": str(minute)}}
+    return set_request(core.tables.usage, counter_key(resource_id), changed, numbers)
 
 
 def counter_items(core: Core, resource_ids: Sequence[str]) -> dict[str, Item]:

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key, number_in
+from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key, number_in, set_request
 from cirrusmq.storage.counters import (
     EMPTY_MINUTES,
     INTERVAL_MS,
@@ -128,23 +128,12 @@ def _additions(
     for name, number in rates.items():
         day, hour = divmod(_hour(name, now_ms), _DAY_HOURS)
         by_day[day][f"{name[0]}{hour:02}"] += number
-    return [
-        {
-            "Update": {
-                "TableName": core.tables.usage,
-                "Key": key(*_item_key(resource_id, day)),
-                "UpdateExpression": "ADD "
-                + ", ".join(f"#{name} :{name}" for name in sums)
-                + " SET expires_at = :expires",
-                "ExpressionAttributeNames": {f"#{name}": name for name in sums},
-                "ExpressionAttributeValues": {
-                    ":expires": _number((day + 1 + _KEPT_DAYS) * _DAY_HOURS * 3_600),
-                    **{f":{name}": _number(number) for name, number in sums.items()},
-                },
-            }
-        }
-        for day, sums in by_day.items()
-    ]
+    updates = []
+    for day, sums in by_day.items():
+        expires: Item = {"expires_at": _number((day + 1 + _KEPT_DAYS) * _DAY_HOURS * 3_600)}
+        place = _item_key(resource_id, day)
+        updates.append({"Update": set_request(core.tables.usage, place, expires, sums)})
+    return updates
 
 
 def _hour(name: str, now_ms: int) -> int:
