@@ -111,7 +111,7 @@ def test_of_a_meter_that_is_stopped_rates_are_missing_and_nothing_else_is(
     execute = world.engine.execute
 
     def stopped(operation: str, request: Any) -> Any:
-        if operation == "UpdateItem" and "changed = :minute" in str(request):
+        if operation == "UpdateItem" and "#changed = :changed" in str(request):
             raise EOFError
         return execute(operation, request)
 

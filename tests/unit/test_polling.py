@@ -8,7 +8,13 @@ import msgspec
 import pytest
 from tests.unit.parcels import source
 
-from cirrusmq.receiving.polling import Turns, ends_with_all, first_partitions, pause_seconds
+from cirrusmq.receiving.polling import (
+    Turns,
+    ends_with_all,
+    first_partitions,
+    pause_seconds,
+    waits_for_wake_ups,
+)
 
 LOOKS = 2 * (150 - 21 - 1)
 """256, of the units that 21 readings of the attributes leave."""
@@ -118,7 +124,7 @@ def looks(place: dict[str, int], seconds: float) -> tuple[list[float], list[floa
         pause = turns.next_seconds(queue)
         turns.pass_seconds(pause)
         now += pause
-        if turns.with_wake_ups(queue) and turns.round_is_due:
+        if waits_for_wake_ups(queue, 20) and turns.round_is_due:
             wake_ups.append(round(now, 3))
             turns.begin_round()
         if turns.turn_is_due:
