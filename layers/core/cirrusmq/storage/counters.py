@@ -37,7 +37,7 @@ import msgspec
 from cirrusmq.base.limits import PRIORITIES, RATE_INTERVAL_SECONDS, RATE_INTERVALS
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
-from cirrusmq.runtime.store import Item, key, number_in, set_request, shard_key, shard_keys
+from cirrusmq.runtime.store import Item, number_in, set_request, shard_key, shard_keys
 
 COUNTERS = "C"
 """Kind of the partition keys of all counters."""

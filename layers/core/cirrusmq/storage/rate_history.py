@@ -21,7 +21,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key, number_in, set_request
+from cirrusmq.runtime.store import (
+    ConditionFailed,
+    Item,
+    TransactionRefused,
+    key,
+    number_in,
+    set_request,
+)
 from cirrusmq.storage.counters import (
     EMPTY_MINUTES,
     INTERVAL_MS,

@@ -34,9 +34,8 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import log_and_continue
-from cirrusmq.runtime.store import Item, key, set_request
+from cirrusmq.runtime.store import Item, key, number_in, set_request
 from cirrusmq.storage import lease
-from cirrusmq.storage.counters import number_in
 from cirrusmq.storage.lease import Lease
 from cirrusmq.storage.parcels import (
     AGE_NOTES,
