@@ -579,7 +579,7 @@ TOPICS: list[Wrong] = [
     (f"GET {S}/web/consumers?receiver=x", None, "receiver"),
     (f"POST {S}/group/rewind", {"to": 17}, "to"),
     *each((f"POST {S}/group/redeliver",), {"ids": ([], "Msg-", None, [UNKNOWN] * 101)}),
-    (f"POST {S}/group/redeliver", {"ids": ["x"]}, "ids[0]"),
+    (f"POST {S}/group/redeliver", {"ids": [UNKNOWN, UNKNOWN, "x"]}, "ids[2]"),
     (f"POST {S}/group/redeliver", {"ids": [3]}, "ids[0]"),
     *each((f"POST {S}/web/confirm",), {"token": (1, "", "x" * 257)}),
     *each((f"PUT {T}/grants/bob",), {"permission": ("send", "receive", "own", "", None)}),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from cirrusmq.fanout.parked_items import lot_key
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import key, number_in
+from cirrusmq.runtime.store import key, number_in, set_request
 from cirrusmq.storage import lease
 from cirrusmq.storage.lease import Lease
 
@@ -23,13 +23,8 @@ KEEP_MS = 180_000
 
 def mark(core: Core, reader_id: str) -> None:
     """Marks the reader's lot: this invocation may park shares from now on."""
-    request = {
-        "TableName": core.tables.messages,
-        "Key": key(*lot_key(reader_id)),
-        "UpdateExpression": "SET t = :now",
-        "ExpressionAttributeValues": {":now": {"N": str(core.now_ms())}},
-    }
-    core.store.write("UpdateItem", request)
+    now = {"t": {"N": str(core.now_ms())}}
+    core.store.write("UpdateItem", set_request(core.tables.messages, lot_key(reader_id), now))
 
 
 def exists(core: Core, reader_id: str) -> bool:

@@ -18,8 +18,6 @@ A waker that asks behind the worker's reading sees the free slot when it reads a
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec.structs import replace
 
@@ -27,7 +25,7 @@ from cirrusmq.invoking.function_breaker import FunctionBreaker, read_breaker
 from cirrusmq.model.breaker import Circuit
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, key, number_in
+from cirrusmq.runtime.store import ConditionFailed, Item, key, number_in, set_request
 from cirrusmq.storage import lease
 from cirrusmq.storage.lease import Lease
 
@@ -215,16 +213,10 @@ def _set_wake(
     values: Item | None = None,
 ) -> bool:
     """Sets a time of the item `wake`, if the condition holds. Returns False if it does not."""
-    request: dict[str, Any] = {
-        "TableName": core.tables.messages,
-        "Key": key(_pk(owner_id), _WAKE),
-        "UpdateExpression": f"SET {name} = :{name}, expires_at = :expires",
-        "ExpressionAttributeValues": {
-            f":{name}": {"N": str(moment_ms)},
-            ":expires": {"N": str((moment_ms + KEPT_MS) // 1000)},
-            **(values or {}),
-        },
-    }
+    expires_at = {"N": str((moment_ms + KEPT_MS) // 1000)}
+    moment: Item = {name: {"N": str(moment_ms)}, "expires_at": expires_at}
+    request = set_request(core.tables.messages, (_pk(owner_id), _WAKE), moment)
+    request["ExpressionAttributeValues"] |= values or {}
     if condition:
         request["ConditionExpression"] = condition
     return core.store.try_write("UpdateItem", request)

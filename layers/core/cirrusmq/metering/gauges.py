@@ -11,7 +11,7 @@ from cirrusmq.metering.usage import Usage
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.queues.resources import Resource, find_existing
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.runtime.store import Item, number_in, put_if_absent, set_request
 from cirrusmq.storage.counters import Counter, CounterPlace, Kept, walk
 
 HOUR_MS = 3_600_000
@@ -27,34 +27,18 @@ def write_gauges(core: Core, deadline_ms: int) -> bool:
     """
     hour = core.now_ms() // HOUR_MS
     note = core.store.get(core.tables.usage, *_DONE) or {}
-    if "hour" in note and int(note["hour"]["N"]) >= hour:
+    if number_in(note, "hour") >= hour:
         return True
     place = CounterPlace()
-    if "begun" in note and int(note["begun"]["N"]) == hour:
-        place = CounterPlace(int(note["shard"]["N"]), note["after"]["S"])
+    if number_in(note, "begun") == hour:
+        place = CounterPlace(number_in(note, "shard"), note["after"]["S"])
     reached = walk(core, place, deadline_ms, lambda counter: _write_gauge(core, counter, hour))
-    if reached is None:
-        _note(core, {"hour": hour})
-    else:
-        _note(core, {"begun": hour, "shard": reached.shard, "after": reached.after})
+    written: Item = {"hour": {"N": str(hour)}}
+    if reached is not None:
+        shard = {"N": str(reached.shard)}
+        written = {"begun": {"N": str(hour)}, "shard": shard, "after": {"S": reached.after}}
+    core.store.write("UpdateItem", set_request(core.tables.usage, _DONE, written))
     return reached is None
-
-
-def _note(core: Core, values: dict[str, int | str]) -> None:
-    """Writes down how far this hour's gauges are, or that they are done."""
-    core.store.write(
-        "UpdateItem",
-        {
-            "TableName": core.tables.usage,
-            "Key": key(*_DONE),
-            "UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in values),
-            "ExpressionAttributeNames": {f"#{name}": name for name in values},
-            "ExpressionAttributeValues": {
-                f":{name}": {"S": value} if isinstance(value, str) else {"N": str(value)}
-                for name, value in values.items()
-            },
-        },
-    )
 
 
 def _write_gauge(core: Core, counter: Counter, hour: int) -> None:
@@ -68,10 +52,9 @@ def _write_gauge(core: Core, counter: Counter, hour: int) -> None:
     if not entries:
         return
     name = f"gauge#{resource_id}#{hour}"
-    try:
-        core.store.put_if_absent(core.tables.usage, usage_record(core, name, name, entries))
-    except ConditionFailed:
-        return  # an earlier sweep of this hour wrote it
+    record = usage_record(core, name, name, entries)
+    # Refused if an earlier sweep of this hour wrote it.
+    core.store.try_write("PutItem", put_if_absent(core.tables.usage, record))
 
 
 def _rewinds(core: Core, resource: Resource) -> bool:

@@ -35,6 +35,7 @@ from cirrusmq.runtime.store import (
     TransactionRefused,
     key,
     put_if_absent,
+    set_request,
     shard_key,
 )
 from cirrusmq.storage.counters import Kept, change_counter, is_exact
@@ -181,17 +182,10 @@ def _difference(
     before = [old, *(each for each in differences if each is not None)]
     more = _missing(before, entries)
     counters = _counters(steps)
-    update = {
-        "TableName": core.tables.usage,
-        "Key": key(*_item_key(event_id)),
-        "UpdateExpression": "SET version = :next, counters = :counters",
-        "ConditionExpression": "version = :seen",
-        "ExpressionAttributeValues": {
-            ":seen": {"N": str(seen)},
-            ":next": {"N": str(seen + 1)},
-            ":counters": counters,
-        },
-    }
+    new = {"version": {"N": str(seen + 1)}, "counters": counters}
+    update = set_request(core.tables.usage, _item_key(event_id), new)
+    update["ConditionExpression"] = "#version = :seen"
+    update["ExpressionAttributeValues"][":seen"] = {"N": str(seen)}
     if not more:
         return [{"Update": update}]
     item = usage_record(core, event_id, f"{event_id}#{seen + 1}", more)

@@ -51,10 +51,10 @@ def redeliver(
     """
     if not subscription.takes_back:
         raise InvalidParameter("subscription", "must be a URL that is confirmed, or a pull group")
-    ids = list(dict.fromkeys(request.ids))
-    for number, each in enumerate(ids):
+    for number, each in enumerate(request.ids):
         if send_and_position(each) is None:
             raise InvalidParameter(f"ids[{number}]", "must be the id of a message")
+    ids = list(dict.fromkeys(request.ids))
     traces = core.in_parallel(lambda each: trace(core, topic, each), ids)
     for each, traced in zip(ids, traces, strict=True):
         shown = traced.states.get(subscription.name)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from cirrusmq.base.shapes import decode_json
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory, directory_writes
 from cirrusmq.storage.directory import resource_key
@@ -36,8 +37,10 @@ def expire_resource(core: Core, resource_id: str, resource: Resource) -> dict[st
 
 def find_existing(core: Core, resource_id: str) -> Resource | None:
     """Returns the present resource of this id, or None if it was deleted."""
-    found = directory.read(core, resource_key(resource_id), Resource)
-    return None if found is None or "expires_at" in found.stored else found.value
+    item = core.store.get(core.tables.directory, *resource_key(resource_id))
+    if item is None or "expires_at" in item:
+        return None
+    return decode_json(item["document"]["S"], Resource)
 
 
 def find_resource(core: Core, resource_id: str) -> Resource | None:

@@ -19,7 +19,6 @@ import msgspec
 
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import (
-    ConditionFailed,
     Item,
     key,
     prefix_request,
@@ -94,10 +93,7 @@ def lower_flag(core: Core, seen_ms: int) -> None:
         "ConditionExpression": f"{FLAG} = :seen",
         "ExpressionAttributeValues": {":seen": {"N": str(seen_ms)}},
     }
-    try:
-        core.store.write("UpdateItem", request)
-    except ConditionFailed:
-        return
+    core.store.try_write("UpdateItem", request)
 
 
 def _read(item: Item) -> ScheduleMark:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from cirrusmq.receiving.heads.watermark import HeadMark
-from cirrusmq.runtime.store import Item, key, put_if_absent
+from cirrusmq.runtime.store import Item, key, put_if_absent, set_request
 from cirrusmq.storage.parcels import HEAD_MARKS, ttl_seconds
 
 _KEPT_MS = 3_600_000
@@ -64,19 +64,9 @@ def put_mark(table: str, head: str, mark: HeadMark, now_ms: int) -> dict[str, An
 
 def void_mark(table: str, head: str, now_ms: int) -> dict[str, Any]:
     """Returns an update after which the mark passes nothing, and earlier readers' writes fail."""
-    numbers = {"u": "0", "c": "0", "n": "0", "l": "0", "a": "0"}
-    numbers["expires_at"] = str(ttl_seconds(now_ms + _KEPT_MS))
-    names = [*(f"{name} = :{name}" for name in numbers), "b = :none", "g = :none", "y = :none"]
-    return {
-        "TableName": table,
-        "Key": key(*mark_key(head)),
-        "UpdateExpression": f"SET {', '.join(names)} ADD v :one",
-        "ExpressionAttributeValues": {
-            **{f":{name}": {"N": number} for name, number in numbers.items()},
-            ":none": {"S": ""},
-            ":one": {"N": "1"},
-        },
-    }
+    nothing: Item = {name: {"N": "0"} for name in "ucnla"} | {name: {"S": ""} for name in "bgy"}
+    expires_at = {"N": str(ttl_seconds(now_ms + _KEPT_MS))}
+    return set_request(table, mark_key(head), nothing | {"expires_at": expires_at}, {"v": 1})
 
 
 def delete_mark(table: str, head: str, version: int) -> dict[str, Any]:
