@@ -86,10 +86,7 @@ class Plot:
 class _Noted(KeyCache):
     """Uses of keys are noted already: these writes would be steps that nothing depends on."""
 
-    def first_use(self, key_id: str, day: int) -> bool:
-        return False
-
-    def first_receive(self, place: str, now_ms: int) -> bool:
+    def first_note(self, place: str, now_ms: int, until_ms: int) -> bool:
         return False
 
 

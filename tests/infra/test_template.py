@@ -102,7 +102,7 @@ def test_the_layer_keeps_what_botocore_knows_of_the_services_that_are_called(roo
     called = {
         name
         for path in sources
-        for name in re.findall(r'create_client\(\s*"([\w-]+)"', path.read_text())
+        for name in re.findall(r'(?:create_client\(\s*| _service = )"([\w-]+)"', path.read_text())
     }
     kept = re.search(r"^SERVICES := (.*)$", (root / "layers/core/Makefile").read_text(), re.M)
     assert kept

@@ -423,7 +423,8 @@ class BusyItem:
         self.written[self.second] += 1
         item = self.items.setdefault(request["Key"]["sk"]["S"], {})
         names, values = (request[f"ExpressionAttribute{each}"] for each in ("Names", "Values"))
-        for name, value in (("#second", ":calls"), ("#reports", ":one")):
+        for added in request["UpdateExpression"].partition(" ADD ")[2].split(", "):
+            name, value = added.split()
             before = int(item.get(names[name], {"N": "0"})["N"])
             item[names[name]] = {"N": str(before + int(values[value]["N"]))}
         return item
