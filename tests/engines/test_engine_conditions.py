@@ -49,6 +49,7 @@ def holds(database: Any, condition: str, **more: Any) -> bool:
         ("gone <> :v", 5),
         ("n < :v", 5.01),
         ("n >= :v", 5),
+        ("n <= :v", 5),
         ("word > :v", "hallo"),
         ("bytes_ < :v", b"\x01"),
         ("n BETWEEN :v AND :v", 5),
@@ -80,6 +81,7 @@ def test_a_condition_holds(database: Any, condition: str, value: Any) -> None:
         ("gone = :v", 5),
         ("gone = lost AND n = :v", 5),
         ("n < :v", 5),
+        ("n > :v", 5),
         ("n < :v", "6"),
         ("word > :v", 1),
         ("gone < :v", 5),
@@ -106,6 +108,7 @@ def test_existence_is_of_paths_at_any_depth(database: Any) -> None:
         database, "attribute_exists(map_.within_.deep) AND attribute_exists(list_[2].three)"
     )
     assert holds(database, "attribute_not_exists(map_.gone) AND attribute_not_exists(list_[3])")
+    assert holds(database, "attribute_exists(nothing)")
     assert not holds(database, "attribute_not_exists(nothing)")
 
 

@@ -25,7 +25,7 @@ ITEM: dict[str, Any] = {
         ("SET n = :v", {"v": 6}, {"n": 6}),
         ("SET n = n + :v", {"v": 0.5}, {"n": 5.5}),
         ("SET n = :v - n", {"v": 1}, {"n": -4}),
-        ("SET fresh = n", {}, {"fresh": 5}),
+        ("SET n = :v, fresh = n", {"v": 6}, {"n": 6, "fresh": 5}),
         ("SET n = if_not_exists(n, :v)", {"v": 9}, {}),
         ("SET fresh = if_not_exists(fresh, :v) + :v", {"v": 9}, {"fresh": 18}),
         ("SET fresh = if_not_exists(fresh, if_not_exists(lost, n))", {}, {"fresh": 5}),
@@ -73,7 +73,8 @@ def test_an_update_changes_just_what_it_says(
     database: Any, expression: str, values: dict[str, Any], changed: dict[str, Any]
 ) -> None:
     database.put(ITEM)
-    database.update(expression, **({"values": values} if values else {}))
+    returned = database.update(expression, **({"values": values} if values else {}))
+    assert returned == {}
     expected = {**ITEM, **changed}
     assert database.get() == {n: v for n, v in expected.items() if changed.get(n, v) is not None}
 
