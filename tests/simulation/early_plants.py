@@ -41,7 +41,7 @@ def what_was_moved_since_is_copied_as_well(patch: pytest.MonkeyPatch) -> None:
     def careless(parcel: Parcel, moment_ms: int, now_ms: int) -> list[int]:
         return alive_at(replace(parcel, moved_ms=0), moment_ms, now_ms)
 
-    patch.setattr(reader_backlog, "alive_at", careless)
+    patch.setattr(backfill, "alive_at", careless)
 
 
 @plant(EARLY, found_by=7_000_039)
