@@ -10,9 +10,7 @@ a time, under a lease of the reader's lot; else m2 could overtake m1.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.fanout import parking_lot
@@ -21,7 +19,7 @@ from cirrusmq.fanout.push_triggers import Notices
 from cirrusmq.fanout.reader_parcels import LogEntry, ReaderDelivery, levels
 from cirrusmq.fanout.record_shares import handouts_of
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item
+from cirrusmq.runtime.store import Item, prefix_request, put_if_absent
 from cirrusmq.storage import lease
 from cirrusmq.storage.lease import Lease
 
@@ -37,8 +35,8 @@ def put_aside(core: Core, handout: ReaderDelivery) -> None:
     item = parked_item(
         handout.reader_id, entry.item, entry.place, entry.came_ms, in_order=handout.in_order
     )
-    with contextlib.suppress(ConditionFailed):  # a repetition: it is parked already
-        core.store.put_if_absent(core.tables.messages, item)
+    # Refused if it is a repetition: it is parked already.
+    core.store.try_write("PutItem", put_if_absent(core.tables.messages, item))
 
 
 def clear_the_way(core: Core, reader_id: str, deadline_ms: int, notices: Notices) -> bool:
@@ -217,13 +215,7 @@ def _forget(core: Core, parked: Item) -> None:
 def _page(
     core: Core, pk: str, after: Item | None, limit: int = _PAGE
 ) -> tuple[list[Item], Item | None]:
-    request: dict[str, Any] = {
-        "TableName": core.tables.messages,
-        "KeyConditionExpression": "pk = :pk",
-        "ExpressionAttributeValues": {":pk": {"S": pk}},
-        "ConsistentRead": True,
-        "Limit": limit,
-    }
+    request = prefix_request(core.tables.messages, pk) | {"Limit": limit}
     if after is not None:
         request["ExclusiveStartKey"] = after
     items, last, _ = core.store.query(request)

@@ -13,7 +13,6 @@ one is shown again:
 
 from __future__ import annotations
 
-import contextlib
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -34,7 +33,7 @@ from cirrusmq.publishing.records import (
 )
 from cirrusmq.publishing.selecting import select
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, key, number_in
+from cirrusmq.runtime.store import Item, key, number_in, put_if_absent
 from cirrusmq.sending.request_messages import new_send_id
 from cirrusmq.storage import cursors
 from cirrusmq.storage.bodies.objects import BucketUnavailable, WantedObject, read_objects
@@ -167,8 +166,8 @@ def _put_pointer(core: Core, item: Item, own_id: str, shown: Item, now_ms: int) 
         "t": {"N": str(now_ms)},
         "expires_at": item["expires_at"],
     }
-    with contextlib.suppress(ConditionFailed):  # the SDK, or the stream, repeated it
-        core.store.put_if_absent(core.tables.messages, pointer)
+    # Refused if the SDK, or the stream, repeats it.
+    core.store.try_write("PutItem", put_if_absent(core.tables.messages, pointer))
 
 
 def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str, int, int]:

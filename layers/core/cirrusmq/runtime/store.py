@@ -186,7 +186,7 @@ def key(pk: str, sk: str) -> Item:
 
 def number_in(item: Item, name: str) -> int:
     """Returns the number in an attribute; 0 if the item has none of this name."""
-    return int(item.get(name, {"N": "0"})["N"])
+    return int(item[name]["N"]) if name in item else 0
 
 
 def put_if_absent(table: str, item: Item) -> dict[str, Any]:

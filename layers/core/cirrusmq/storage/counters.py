@@ -120,12 +120,9 @@ def change_counter(
 
 def counter_items(core: Core, resource_ids: Sequence[str]) -> dict[str, Item]:
     """Returns the counters that exist, as they are stored, by id; half a read unit for each."""
-    found: dict[str, Item] = {}
-    for first in range(0, len(resource_ids), _TOGETHER):
-        keys = list(map(counter_key, resource_ids[first : first + _TOGETHER]))
-        items = core.store.get_many(core.tables.usage, keys, consistent=False)
-        found |= {resource_id: item for (_, resource_id), item in items.items()}
-    return found
+    keys = list(map(counter_key, resource_ids))
+    items = core.store.get_many(core.tables.usage, keys, consistent=False)
+    return {resource_id: item for (_, resource_id), item in items.items()}
 
 
 def read_kept(core: Core, resource_id: str) -> Kept:
