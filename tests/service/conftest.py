@@ -271,6 +271,12 @@ def queue(make_queue: MakeQueue) -> TestQueue:
 
 
 @pytest.fixture
+def dead(make_queue: MakeQueue) -> TestQueue:
+    """A queue of alice that others may name for their dead letters."""
+    return make_queue("dead")
+
+
+@pytest.fixture
 def now(world: World) -> Callable[..., str]:
     """The service's time as answers have it, `seconds` from now."""
     return lambda seconds=0.0: format_time(world.clock.now_ms() + round(seconds * 1000))

@@ -89,6 +89,29 @@ def amid(
     assert left <= 0, "the operation had ended before"
 
 
+def before_each_call(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    happen: Callable[[str, Mapping[str, Any]], object],
+) -> None:
+    """Let something happen right before each call of the store, given its operation and request.
+
+    An exception of it is that of the call, which has no effect then.
+    """
+    execute = world.engine.execute
+
+    def happen_first(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        happen(operation, request)
+        return execute(operation, request)
+
+    monkeypatch.setattr(world.engine, "execute", happen_first)
+
+
+def slow_store(world: World, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Have each call of the store take its time."""
+    before_each_call(world, monkeypatch, lambda *_: world.clock.pass_seconds(seconds))
+
+
 def before_transactions(
     world: World,
     monkeypatch: pytest.MonkeyPatch,
@@ -101,18 +124,17 @@ def before_transactions(
 
     They are those with `writing` in their requests; transactions inside of it are undisturbed.
     """
-    execute, left, happening = world.engine.execute, times, False
+    left, happening = times, False
 
-    def happen_first(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def happen_first(operation: str, request: Mapping[str, Any]) -> None:
         nonlocal left, happening
         awaited = operation == "TransactWriteItems" and writing in str(request)
         if awaited and left and not happening:
             left, happening = left - 1, True
             happen()
             happening = False
-        return execute(operation, request)
 
-    monkeypatch.setattr(world.engine, "execute", happen_first)
+    before_each_call(world, monkeypatch, happen_first)
 
 
 def run_in_small_steps(world: World) -> int:

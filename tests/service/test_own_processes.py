@@ -32,11 +32,6 @@ def world() -> Iterator[World]:
     made.engine.close()
 
 
-@pytest.fixture
-def alice(world: World) -> Client:
-    return world.client("alice", admin=True)
-
-
 def made(alice: Client, name: str = "orders", **attributes: Any) -> TestQueue:
     assert alice.put(f"/queues/{name}", attributes).status == 201
     return TestQueue(alice, name)

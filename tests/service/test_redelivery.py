@@ -33,11 +33,6 @@ def bodies(world: World) -> list[str]:
     return [body.decode() for _, _, body in world.posts]
 
 
-@pytest.fixture
-def topic(alice: Client) -> TestTopic:
-    return TestTopic(alice)
-
-
 def test_a_message_that_a_url_took_is_posted_to_it_alone_once_more(
     world: World, topic: TestTopic
 ) -> None:

@@ -11,11 +11,6 @@ from cirrusmq_local.testing import World
 
 
 @pytest.fixture
-def dead(make_queue: MakeQueue) -> TestQueue:
-    return make_queue("dead")
-
-
-@pytest.fixture
 def queue(dead: TestQueue, make_queue: MakeQueue) -> TestQueue:
     return make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})
 

@@ -26,11 +26,6 @@ def crashed(world: World, monkeypatch: pytest.MonkeyPatch) -> Crashed:
 
 
 @pytest.fixture
-def dead(make_queue: MakeQueue) -> TestQueue:
-    return make_queue("dead")
-
-
-@pytest.fixture
 def queue(dead: TestQueue, make_queue: MakeQueue) -> TestQueue:
     return make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})
 

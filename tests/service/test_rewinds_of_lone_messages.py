@@ -11,11 +11,6 @@ from cirrusmq.subscriptions.subscriptions import find_subscription
 from cirrusmq_local.testing import Client, World
 
 
-@pytest.fixture
-def topic(alice: Client) -> TestTopic:
-    return TestTopic(alice)
-
-
 def redeliver(world: World, group: TestSubscription, message_id: str) -> None:
     asked = group.client.post(f"{group.path}/redeliver", {"ids": [message_id]})
     assert asked.status == 202, asked.text

@@ -18,11 +18,6 @@ from cirrusmq_local.testing import Client, Reply, World
 MINUTE: dict[str, Any] = {"every_seconds": 60}
 
 
-@pytest.fixture
-def alice(world: World) -> Client:
-    return world.client("alice")
-
-
 def put(client: Client, name: str = "ticks", **fields: Any) -> Reply:
     message = fields.pop("message", {"body": "tick"})
     return client.put(f"/schedules/{name}", {"message": message, **fields})

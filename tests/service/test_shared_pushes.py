@@ -21,11 +21,6 @@ COUNT = 20
 NAMES = [f"web{number:02d}" for number in range(COUNT)]
 
 
-@pytest.fixture
-def topic(alice: Client) -> TestTopic:
-    return TestTopic(alice)
-
-
 def subscribe(topic: TestTopic, names: list[str] = NAMES, **fields: Any) -> None:
     for name in names:
         topic.subscribe(name, "http", endpoint=f"http://127.0.0.1:9/{name}", **fields)

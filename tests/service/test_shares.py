@@ -28,16 +28,6 @@ def world() -> World:
     return made
 
 
-@pytest.fixture
-def subscriber(world: World) -> Subscriber:
-    return world.subscriber()
-
-
-@pytest.fixture
-def topic(world: World) -> TestTopic:
-    return TestTopic(world.client("alice"))
-
-
 def fill(world: World, account: str, pool: str, seconds: int = 60, count: int = ALONE) -> None:
     """Have as much run for an account as may while it is alone, or this many."""
     end = world.clock.now_ms() // 1_000 + seconds

@@ -14,11 +14,6 @@ from cirrusmq_local.testing import Client, Subscriber, World
 SLOW_SECONDS = 14.0
 
 
-@pytest.fixture
-def topic(alice: Client) -> TestTopic:
-    return TestTopic(alice)
-
-
 class Runs:
     """Notes the runs of functions: how often, and how long each took."""
 

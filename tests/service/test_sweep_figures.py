@@ -23,11 +23,6 @@ def read_units(world: World, call: Callable[[], object]) -> float:
     return world.units(call)[1]
 
 
-@pytest.fixture
-def dead(make_queue: MakeQueue) -> TestQueue:
-    return make_queue("dead")
-
-
 class TestIdleResources:
     """They are not read at all, however many there are."""
 

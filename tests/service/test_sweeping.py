@@ -47,11 +47,6 @@ def slow_down(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Non
 
 
 @pytest.fixture
-def dead(make_queue: MakeQueue) -> TestQueue:
-    return make_queue("dead")
-
-
-@pytest.fixture
 def aged(dead: TestQueue, make_queue: MakeQueue) -> TestQueue:
     """A queue whose only message grew too old."""
     queue = make_queue("aged", dead_letter={"queue": "dead", "max_age_seconds": 300})

@@ -21,18 +21,6 @@ SECRET = "/topics/news/subscriptions/web/secret"
 MAY_READ = {"receive", "subscribe", "manage", "push", "push_slow"}
 
 
-@pytest.fixture
-def world() -> Iterator[World]:
-    made = World()
-    yield made
-    made.engine.close()
-
-
-@pytest.fixture
-def alice(world: World) -> Client:
-    return world.client("alice")
-
-
 def turn_over(world: World) -> None:
     """As `cirrusmq secret rotate` does it."""
     key = world.random.randbytes(32)

@@ -24,11 +24,6 @@ def world() -> World:
     return made
 
 
-@pytest.fixture
-def alice(world: World) -> Client:
-    return world.client("alice")
-
-
 def wait(client: Client, seconds: float = WAIT_SECONDS) -> tuple[float, int]:
     """A long poll: how many seconds it took, and how many messages it got."""
     begun_ms = client.world.clock.now_ms()
