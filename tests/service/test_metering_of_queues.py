@@ -99,20 +99,6 @@ def test_what_expires_is_no_delete(world: World, make_queue: MakeQueue) -> None:
     assert kept(world, queue) == 0
 
 
-def test_a_batch_that_the_stream_repeats_counts_once(world: World, queue: TestQueue) -> None:
-    queue.send(*"abcd")
-    world.settle()
-    before = usage(world)
-    records = world.engine.read_stream(world.tables.messages, 0, 100)
-    event = {"Records": [record.as_lambda_record() for record in records]}
-
-    for _ in range(2):
-        world.run("meter", event)
-
-    assert usage(world) == before
-    assert kept(world, queue) == 4
-
-
 def stored_records(world: World) -> dict[str, Any]:
     """The usage of each record, as it is stored, by the record's key."""
     return {

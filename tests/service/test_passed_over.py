@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.service.conftest import TestQueue
+from tests.service.test_peeking_at_all import pages
+from tests.service.test_receiving import after
 from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.base.errors import Unavailable
@@ -112,14 +114,7 @@ class TestReceives:
         assert (reply.status, reply.code) == (413, "MessageTooLarge")
         assert sent["id"] in reply.json["detail"]
         assert world.clock.now_ms() - begun_ms >= 5_000
-        sleep = world.clock.sleep
-
-        def sleep_and_send(seconds: float) -> None:
-            sleep(seconds)
-            monkeypatch.setattr(world.clock, "sleep", sleep)
-            queue.send("a")
-
-        monkeypatch.setattr(world.clock, "sleep", sleep_and_send)
+        after(world, monkeypatch, 0, lambda: queue.send("a"))
         assert [message["body"] for message in consumer.receive(wait_seconds=5)] == ["a"]
 
     def test_an_ordered_group_waits_behind_it_and_others_do_not(
@@ -344,13 +339,5 @@ def test_a_peek_goes_on_behind_more_than_a_page_of_them(
     monkeypatch.setattr("cirrusmq.receiving.peek._PAGE_PARCELS", (4, 4))
     queue = make_queue(partitions=1, max_message_bytes=MAX)
     send_each(queue, *[LARGE] * 10, "small")
-    asked: dict[str, Any] = {"max": 16}
-    bodies: list[str] = []
-    for _ in range(10):
-        page = plain(queue).client.post(f"{queue.path}/messages/peek", asked)
-        assert page.status == 200, page.text
-        bodies += [message["body"] for message in page.json["messages"]]
-        if "cursor" not in page.json:
-            break
-        asked["cursor"] = page.json["cursor"]
-    assert bodies == ["small"]
+    shown = pages(plain(queue), max=16)
+    assert [message["body"] for page in shown for message in page] == ["small"]

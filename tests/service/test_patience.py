@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
+from tests.service.crashes import before_each_call
 
 from cirrusmq.wiring.bootstrap import max_attempts
 from cirrusmq_local.cloud.invocation import running
@@ -16,16 +15,14 @@ from cirrusmq_local.testing import World
 def test_the_functions_of_the_api_and_fan_out_make_two_attempts_the_others_five(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    execute = world.engine.execute
     seen: defaultdict[str, set[int]] = defaultdict(set)
 
-    def noted(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def note(*_: object) -> None:
         invocation = running.get()
         if invocation is not None:
             seen[invocation.function.folder.name].add(max_attempts())
-        return execute(operation, request)
 
-    monkeypatch.setattr(world.engine, "execute", noted)
+    before_each_call(world, monkeypatch, note)
     alice = world.client("alice", admin=True)
     alice.put("/queues/work")
     alice.put("/queues/handed", {"invoke": {"function": "handler"}})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import TestQueue
+from tests.service.test_receiving import after
 from tests.service.topics import Schedules, TestSubscription, TestTopic
 
 from cirrusmq.push import poster_lease
@@ -182,14 +183,7 @@ class TestPausing:
         group = topic.subscribe("group")
         call(group, "pause")
         topic.publish("waits")
-        sleep = world.clock.sleep
-
-        def resume(seconds: float) -> None:
-            monkeypatch.setattr(world.clock, "sleep", sleep)
-            call(group, "resume")
-            sleep(seconds)
-
-        monkeypatch.setattr(world.clock, "sleep", resume)
+        after(world, monkeypatch, 0, lambda: call(group, "resume"))
         assert [each["body"] for each in group.receive(wait_seconds=5)] == ["waits"]
 
     def test_a_function_is_called_with_what_waited_when_its_group_is_resumed(

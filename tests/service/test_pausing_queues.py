@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.test_receiving import after
 from tests.service.topics import TestTopic
 
 from cirrusmq.model.pauses import MAX_PAUSES
@@ -55,14 +56,7 @@ class TestReceiving:
     ) -> None:
         queue.send("x")
         pause(queue)
-        sleep = world.clock.sleep
-
-        def resume_meanwhile(seconds: float) -> None:
-            sleep(seconds)
-            if queue.show()["paused"]:
-                pause(queue, False)
-
-        monkeypatch.setattr(world.clock, "sleep", resume_meanwhile)
+        after(world, monkeypatch, 0, lambda: pause(queue, False))
         assert [each["body"] for each in answer(queue, wait_seconds=10)["messages"]] == ["x"]
 
     def test_what_is_held_is_settled(self, queue: TestQueue) -> None:

@@ -5,88 +5,63 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.test_peeking_at_all import pages
 
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing import World
 
 STATES = ("active", "inactive", "delayed")
 
 
-def peeked(client: Client, path: str, state: str, **more: Any) -> list[str]:
+def peeked(queue: TestQueue, state: str) -> list[str]:
     """The bodies of all messages in a state, page by page."""
-    found: list[str] = []
-    cursor: dict[str, str] = {}
-    while True:
-        body = {"max": 3, "state": state, **more, **cursor}
-        page = client.post(f"{path}/messages/peek", body).json
-        found += [message["body"] for message in page["messages"]]
-        if "cursor" not in page:
-            return sorted(found)
-        cursor = {"cursor": page["cursor"]}
-
-
-def send(client: Client, queue: str, *messages: dict[str, Any]) -> None:
-    answer = client.post(f"/queues/{queue}/messages", {"messages": list(messages)})
-    assert answer.status == 201, answer.text
+    return sorted(each["body"] for page in pages(queue, max=3, state=state) for each in page)
 
 
 @pytest.mark.parametrize("attributes", [{}, {"partitions": 1}, {"fair": True}])
-def test_each_message_is_in_one_state(world: World, attributes: dict[str, Any]) -> None:
-    client = world.client("shop")
-    client.put("/queues/orders", attributes)
+def test_each_message_is_in_one_state(make_queue: MakeQueue, attributes: dict[str, Any]) -> None:
+    queue = make_queue(**attributes)
     group = {"group": "g"} if "fair" in attributes else {}
-    send(client, "orders", *({"body": f"held {n}", **group} for n in range(5)))
-    received = client.post("/queues/orders/messages/receive", {"max": 16, "wait_seconds": 5}).json
-    held = len(received["messages"])
-    while held < 5:
-        more = client.post("/queues/orders/messages/receive", {"max": 16, "wait_seconds": 5}).json
-        held += len(more["messages"])
-    send(client, "orders", *({"body": f"active {n}", **group} for n in range(4)))
-    later = [{"body": f"delayed {n}", "delay_seconds": 86_400 * n + 600, **group} for n in range(4)]
-    send(client, "orders", *later)
+    queue.send(*(f"held {n}" for n in range(5)), **group)
+    assert len(queue.receive_all()) == 5
+    queue.send(*(f"active {n}" for n in range(4)), **group)
+    for n in range(4):
+        queue.send(f"delayed {n}", delay_seconds=86_400 * n + 600, **group)
 
-    shown = {state: peeked(client, "/queues/orders", state) for state in STATES}
+    shown = {state: peeked(queue, state) for state in STATES}
 
     assert shown == {
         "active": [f"active {n}" for n in range(4)],
         "inactive": [f"held {n}" for n in range(5)],
         "delayed": [f"delayed {n}" for n in range(4)],
     }
-    counts = client.get("/queues/orders").json["counts"]
+    counts = queue.show()["counts"]
     assert {state: counts[state] for state in STATES} == {
         state: len(bodies) for state, bodies in shown.items()
     }
 
 
-def test_a_retry_that_waits_is_inactive_and_a_lease_that_ends_makes_it_active(world: World) -> None:
-    client = world.client("shop")
-    client.put(
-        "/queues/orders",
-        {
-            "retry": {"policy": "custom", "waits": [3_600]},
-            "dead_letter": {"queue": dead(client), "max_receives": 9},
-        },
+def test_a_retry_that_waits_is_inactive_and_a_lease_that_ends_makes_it_active(
+    world: World, dead: TestQueue, make_queue: MakeQueue
+) -> None:
+    queue = make_queue(
+        retry={"policy": "custom", "waits": [3_600]},
+        dead_letter={"queue": dead.name, "max_receives": 9},
     )
-    send(client, "orders", {"body": "one"})
-    (held,) = client.post("/queues/orders/messages/receive", {"wait_seconds": 5}).json["messages"]
-    assert peeked(client, "/queues/orders", "inactive") == ["one"]
-    client.post("/queues/orders/messages/give-back", {"receipts": [held["receipt"]]})
-    assert peeked(client, "/queues/orders", "inactive") == ["one"]
-    assert peeked(client, "/queues/orders", "active") == []
+    queue.send("one")
+    (held,) = queue.receive()
+    assert peeked(queue, "inactive") == ["one"]
+    queue.give_back(held)
+    assert peeked(queue, "inactive") == ["one"]
+    assert peeked(queue, "active") == []
     world.clock.pass_seconds(3_601)
-    assert peeked(client, "/queues/orders", "inactive") == []
-    assert peeked(client, "/queues/orders", "active") == ["one"]
+    assert peeked(queue, "inactive") == []
+    assert peeked(queue, "active") == ["one"]
 
 
-def dead(client: Client) -> str:
-    client.put("/queues/dead")
-    return "dead"
-
-
-def test_what_is_over_is_in_no_state(world: World) -> None:
-    client = world.client("shop")
-    client.put("/queues/orders", {"message_retention_seconds": 60})
-    send(client, "orders", {"body": "done"}, {"body": "old"})
-    (held,) = client.post("/queues/orders/messages/receive", {"wait_seconds": 5}).json["messages"]
-    client.post("/queues/orders/messages/delete", {"receipts": [held["receipt"]]})
+def test_what_is_over_is_in_no_state(world: World, make_queue: MakeQueue) -> None:
+    queue = make_queue(message_retention_seconds=60)
+    queue.send("done", "old")
+    queue.delete(*queue.receive(1))
     world.clock.pass_seconds(61)
-    assert [peeked(client, "/queues/orders", state) for state in STATES] == [[], [], []]
+    assert [peeked(queue, state) for state in STATES] == [[], [], []]

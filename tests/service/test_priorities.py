@@ -90,11 +90,6 @@ class TestOrder:
         send(queue, 1)
         assert bodies(queue.receive(1)) == ["1"]
 
-    def test_several_of_one_call_are_parted_by_priority(self, queue: TestQueue) -> None:
-        messages = [{"body": f"{n}", "priority": n} for n in (3, 16, 3, 9)]
-        assert queue.try_send(messages).status == 201
-        assert bodies(queue.receive()) == ["16", "9", "3", "3"]
-
 
 class TestContract:
     def test_counts_are_by_priority(self, queue: TestQueue) -> None:
@@ -116,13 +111,6 @@ class TestWithOthers:
         again = queue.try_send(messages, attempt=mine).json["messages"]
         assert first == again
         assert bodies(queue.receive_all()) == ["a", "b"]
-
-    def test_a_receive_that_is_repeated_has_the_same(self, world: World, queue: TestQueue) -> None:
-        send(queue, 1, 16, 9)
-        mine = attempt(world)
-        first = queue.receive(2, attempt=mine)
-        again = queue.receive(2, attempt=mine, repeat=True)
-        assert [each["receipt"] for each in again] == [each["receipt"] for each in first]
 
     @pytest.mark.few(2)
     @pytest.mark.parametrize("priority", [1, 9, 16])
@@ -176,12 +164,6 @@ class TestWithOthers:
         assert queue.client.post("/queues/dead/redrive", {}).status == 202
         world.settle()
         assert bodies(queue.receive()) == ["7", "6"]
-
-    def test_receivers_have_the_same_order(self, world: World, queue: TestQueue) -> None:
-        queue.add_receiver("audit")
-        send(queue, 1, 16, 7)
-        world.settle()
-        assert bodies(queue.receive(receiver="audit")) == ["16", "7", "1"]
 
     def test_a_receiver_from_the_beginning_too(self, world: World, queue: TestQueue) -> None:
         send(queue, 1, 16, 7)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
-from tests.service.crashes import before_transactions, crash, run_in_small_steps
+from tests.service.crashes import before_each_call, before_transactions, crash, run_in_small_steps
 from tests.service.test_repeated_sends import attempt
 
 from cirrusmq.runtime.core import Core
@@ -150,15 +150,13 @@ class TestRepeatedSends:
         token = attempt(world)
         queue.try_send([{"body": "x"}], attempt=token)
         queue.start("purge")
-        execute = world.engine.execute
         sent: list[int] = []
 
-        def send_before_the_removal(operation: str, request: Any) -> dict[str, Any]:
+        def send_before_the_removal(operation: str, _: object) -> None:
             if operation in ("DeleteItem", "BatchWriteItem") and not sent:
                 sent.append(queue.try_send([{"body": "x"}], attempt=token).status)
-            return execute(operation, request)
 
-        monkeypatch.setattr(world.engine, "execute", send_before_the_removal)
+        before_each_call(world, monkeypatch, send_before_the_removal)
         world.settle()
 
         assert sent == [201]

@@ -255,18 +255,15 @@ def test_a_new_queue_of_the_name_never_returns_the_old_ones_messages(
     assert again.run("rewind", to=sent_at)["done"] == 0
 
 
-def test_a_dead_letter_queue_cannot_be_deleted_while_it_is_one(make_queue: MakeQueue) -> None:
-    dead = make_queue("dead")
+@pytest.mark.parametrize("freed", ["changed", "deleted"])
+def test_a_dead_letter_queue_cannot_be_deleted_while_it_is_one(
+    make_queue: MakeQueue, dead: TestQueue, freed: str
+) -> None:
     queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 1})
 
     assert dead.client.delete(dead.path).code == "InUse"
-    queue.patch(dead_letter=None)
-    assert dead.client.delete(dead.path).status == 204
-
-
-def test_deleting_its_user_frees_a_dead_letter_queue(make_queue: MakeQueue) -> None:
-    dead = make_queue("dead")
-    queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 1})
-    queue.client.delete(queue.path)
-
+    if freed == "changed":
+        queue.patch(dead_letter=None)
+    else:
+        queue.client.delete(queue.path)
     assert dead.client.delete(dead.path).status == 204

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms, usage
+from tests.service.crashes import before_each_call
 from tests.service.topics import TestTopic
 
 from cirrusmq.base.timestamps import format_time
@@ -108,15 +109,13 @@ def test_of_a_meter_that_is_stopped_rates_are_missing_and_nothing_else_is(
 ) -> None:
     queue.send("a")
     queue.delete(*queue.receive())
-    execute = world.engine.execute
 
-    def stopped(operation: str, request: Any) -> Any:
+    def stop(operation: str, request: object) -> None:
         if operation == "UpdateItem" and "#changed = :changed" in str(request):
             raise EOFError
-        return execute(operation, request)
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.engine, "execute", stopped)
+        before_each_call(world, patch, stop)
         world.run_stream("meter")
     world.settle()
     assert usage(world) == {f"queue:orders {kind}": 1 for kind in ("sent", "received", "deleted")}

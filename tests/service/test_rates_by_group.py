@@ -14,7 +14,12 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.test_clock_skew import SkewedClock
 from tests.service.test_fair_queues import fill, groups
 from tests.service.test_looking_up import read_units
-from tests.service.test_rates_of_queues import next_second, received
+from tests.service.test_rates_of_queues import (
+    next_second,
+    noted_by_second,
+    received,
+    sweep_for_minutes,
+)
 
 from cirrusmq_local.testing import World
 
@@ -197,18 +202,9 @@ class TestFunctions:
     def test_they_keep_to_it(self, world: World, make_queue: MakeQueue) -> None:
         attributes = {"partitions": 1, "rate": 3, "invoke": {"function": "handler"}}
         queue = make_queue("orders", fair=True, **attributes)
-        by_second: Counter[int] = Counter()
-
-        def handle(event: dict[str, Any]) -> None:
-            by_second[world.clock.now_ms() // 1_000] += len(event["Records"])
-
-        world.handle = handle
+        by_second = noted_by_second(world)
         fill(queue, "loud", 8)
-        for _ in range(6):
-            world.settle()
-            world.clock.pass_seconds(60)
-            world.run("sweep")
-        world.settle()
+        sweep_for_minutes(world, 6)
 
         assert sum(by_second.values()) == 8
         assert max(by_second.values()) <= 3

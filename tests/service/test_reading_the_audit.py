@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.listings import key_id, read_all
 from tests.service.conftest import TestQueue
+from tests.service.crashes import before_each_call
 from tests.service.faults import Throttled
 
 from cirrusmq.access.audit import AuditEntry, keep
@@ -301,14 +302,11 @@ def test_the_line_is_written_first(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    execute = world.engine.execute
-
-    def stop(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def stop(operation: str, request: Mapping[str, Any]) -> None:
         if is_of_the_audit(operation, request):
             raise StoppedError
-        return execute(operation, request)
 
-    monkeypatch.setattr(world.engine, "execute", stop)
+    before_each_call(world, monkeypatch, stop)
 
     with pytest.raises(StoppedError):
         alice.put("/queues/orders")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.crashes import before_each_call
 
 from cirrusmq.receiving.heads.memory import HeadMemory
 from cirrusmq_local.testing import World
@@ -17,15 +18,13 @@ FEW, PAGE = 4, 10
 @pytest.fixture
 def pages(world: World, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The limits of the queries of parcels, as they are made."""
-    execute = world.engine.execute
     limits: list[int] = []
 
-    def noted(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def note(operation: str, request: Mapping[str, Any]) -> None:
         if operation == "Query" and "Limit" in request:
             limits.append(request["Limit"])
-        return execute(operation, request)
 
-    monkeypatch.setattr(world.engine, "execute", noted)
+    before_each_call(world, monkeypatch, note)
     return limits
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
+from tests.service.crashes import before_each_call
 
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
@@ -22,16 +22,14 @@ def refuse(world: World, monkeypatch: pytest.MonkeyPatch) -> Refuse:
 
     Without an operation: no more.
     """
-    execute = world.engine.execute
     plans: dict[str, range] = {}
     seen: Counter[str] = Counter()
 
-    def fail(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def fail(operation: str, request: object) -> None:
         if operation in plans and world.tables.messages in str(request):
             seen[operation] += 1
             if seen[operation] - 1 in plans[operation]:
                 raise EngineError("ThrottlingException", "too much")
-        return execute(operation, request)
 
     def plan(operation: str = "", *, times: int = 10**9, after: int = 0) -> None:
         if operation:
@@ -39,7 +37,7 @@ def refuse(world: World, monkeypatch: pytest.MonkeyPatch) -> Refuse:
         else:
             plans.clear()
 
-    monkeypatch.setattr(world.engine, "execute", fail)
+    before_each_call(world, monkeypatch, fail)
     return plan
 
 

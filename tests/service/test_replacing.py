@@ -81,8 +81,7 @@ def test_what_does_not_wait_is_not_replaced(
     assert bodies == (["1", "2"] if ending in ("held", "given back") else ["2"])
 
 
-def test_a_message_that_was_put_off_is_replaced(world: World, make_queue: MakeQueue) -> None:
-    queue = make_queue("orders")
+def test_a_message_that_was_put_off_is_replaced(world: World, queue: TestQueue) -> None:
     first = put(queue, "1", delay_seconds=5)
     for seconds in (50, 90):
         assert reschedule(queue, first["id"], delay_seconds=seconds).status == 200
@@ -127,9 +126,8 @@ class TestRepeatedSends:
 
     @pytest.mark.parametrize("large", [False, True])
     def test_a_received_one_does_not_replace_a_newer_one(
-        self, world: World, make_queue: MakeQueue, large: bool
+        self, world: World, queue: TestQueue, large: bool
     ) -> None:
-        queue = make_queue("orders")
         asked = request(world, "1" * (3_000 if large else 1))
         first = again(queue, asked)
         queue.delete(*queue.receive())
@@ -140,9 +138,8 @@ class TestRepeatedSends:
         assert [each["body"] for each in queue.receive_all()] == ["3"]
 
     def test_a_busy_key_refuses_attempts_that_it_does_not_know(
-        self, world: World, make_queue: MakeQueue
+        self, world: World, queue: TestQueue
     ) -> None:
-        queue = make_queue("orders")
         asked = request(world, "1")
         again(queue, asked)
         queue.delete(*queue.receive())
@@ -163,9 +160,8 @@ class TestRepeatedSends:
 
     @pytest.mark.parametrize("seconds", [0, 3])
     def test_a_message_due_earlier_by_its_bound_is_found_again(
-        self, world: World, make_queue: MakeQueue, seconds: int
+        self, world: World, queue: TestQueue, seconds: int
     ) -> None:
-        queue = make_queue("orders")
         put(queue, "1", delay_seconds=30, replace_within_seconds=40)
         world.clock.pass_seconds(20)
         asked = request(world, "2", delay_seconds=30, replace_within_seconds=40)
@@ -197,17 +193,15 @@ class TestTheBound:
         world.clock.pass_seconds(1)
         assert queue.bodies() == ["5"]
 
-    def test_over_the_bound_it_is_due_at_once(self, world: World, make_queue: MakeQueue) -> None:
-        queue = make_queue("orders")
+    def test_over_the_bound_it_is_due_at_once(self, world: World, queue: TestQueue) -> None:
         put(queue, "1", delay_seconds=10, replace_within_seconds=10)
         world.clock.pass_seconds(60)
         assert put(queue, "2", delay_seconds=10, replace_within_seconds=10)["replaced"]
         assert queue.bodies() == ["2"]
 
     def test_it_begins_again_once_a_message_was_received(
-        self, world: World, make_queue: MakeQueue
+        self, world: World, queue: TestQueue
     ) -> None:
-        queue = make_queue("orders")
         put(queue, "1", delay_seconds=10, replace_within_seconds=10)
         world.clock.pass_seconds(11)
         queue.delete(*queue.receive())

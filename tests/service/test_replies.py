@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms, usage
-from tests.service.crashes import BrokenStore, before_transactions
-from tests.service.test_receiving import attempt
+from tests.service.crashes import BrokenStore, before_each_call, before_transactions
+from tests.service.test_receiving import after, attempt
 
 from cirrusmq_local.testing import Client, Reply, World
 
@@ -306,18 +306,16 @@ class TestTheDeadline:
     ) -> None:
         sent = ask(queue, seconds=20)
         (received,) = queue.receive()
-        execute = world.engine.execute
 
-        def reply_first(operation: str, request: Any) -> dict[str, Any]:
+        def reply_first(operation: str, request: Any) -> None:
             if operation == "PutItem" and request["Item"]["pk"]["S"].startswith("Y#"):
                 monkeypatch.undo()
                 world.clock.pass_seconds(-3)
                 assert answer(queue, received).status == 200
                 world.clock.pass_seconds(3)
-            return execute(operation, request)
 
         world.clock.pass_seconds(22)
-        monkeypatch.setattr(world.engine, "execute", reply_first)
+        before_each_call(world, monkeypatch, reply_first)
         assert state(queue, sent) == "replied"
 
     @pytest.mark.parametrize("replied", [True, False])
@@ -347,15 +345,8 @@ class TestWaiting:
     ) -> None:
         sent = ask(queue)
         (received,) = queue.receive()
-        begun_ms, slept = world.clock.now_ms(), world.clock.sleep
-
-        def sleep(seconds: float) -> None:
-            slept(seconds)
-            if world.clock.now_ms() > begun_ms + 3_000:
-                monkeypatch.undo()
-                assert answer(queue, received).status == 200
-
-        monkeypatch.setattr(world.clock, "sleep", sleep)
+        begun_ms = world.clock.now_ms()
+        after(world, monkeypatch, 3, lambda: answer(queue, received))
         assert state(queue, sent, 20) == "replied"
         assert world.clock.now_ms() < begun_ms + 3_300
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import Message, TestQueue
+from tests.service.test_peeking_at_all import pages
+from tests.service.test_receiving import after
 from tests.service.test_repeated_sends import attempt
 from tests.service.topics import TestSubscription, TestTopic
 
@@ -171,12 +173,6 @@ class TestRewinds:
         assert sorted(received) == ["2", "3", "4"]
         assert (received["2"]["id"], received["2"]["receive_count"]) == (second["id"], 1)
 
-    def test_what_waits_is_there_once(self, topic: TestTopic) -> None:
-        group = topic.subscribe("group")
-        _, second, _ = publish_each(topic, "1", "2", "3")
-        rewind(group, second["sent_at"])
-        assert take_all(group) == ["1", "2", "3"]
-
     def test_receipts_for_what_comes_again_end_and_others_stay(self, topic: TestTopic) -> None:
         group = topic.subscribe("group")
         _, second = publish_each(topic, "1", "2")
@@ -270,16 +266,8 @@ class TestRewinds:
         sent = publish_each(topic, *"1234")
         rewind(group, sent[2]["sent_at"])
         assert len(group.peek()) == 2
-        bodies: list[str] = []
-        asked: dict[str, Any] = {"max": 16}
-        while True:
-            page = group.client.post(f"{group.path}/messages/peek", asked).json
-            bodies += [message["body"] for message in page["messages"]]
-            if "cursor" not in page:
-                break
-            asked["cursor"] = page["cursor"]
-        assert sorted(bodies) == [*"1234"]
-        asked["cursor"] = "none"
+        assert sorted(each["body"] for page in pages(group, max=16) for each in page) == [*"1234"]
+        asked = {"max": 16, "cursor": "none"}
         assert group.client.post(f"{group.path}/messages/peek", asked).status == 400
 
     @pytest.mark.parametrize("ordered", [False, True])
@@ -301,19 +289,10 @@ class TestRewinds:
         group = topic.subscribe("group")
         (first,) = publish_each(topic, "1")
         group.delete(*group.receive())
-        sleep = world.clock.sleep
-        rewound: list[int] = []
-
-        def sleep_and_rewind(seconds: float) -> None:
-            sleep(seconds)
-            if not rewound:
-                rewound.append(try_rewind(group, first["sent_at"]).status)
-                monkeypatch.setattr(world.clock, "sleep", sleep)
-                world.settle()
-
-        monkeypatch.setattr(world.clock, "sleep", sleep_and_rewind)
+        rewound: list[str] = []
+        after(world, monkeypatch, 0, lambda: rewound.append(rewind(group, first["sent_at"])))
         received = group.receive(wait_seconds=20)
-        assert rewound == [202]
+        assert len(rewound) == 1
         assert [message["body"] for message in received] == ["1"]
 
     def test_counts_are_of_what_can_be_received(self, topic: TestTopic) -> None:

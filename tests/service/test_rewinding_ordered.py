@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.crashes import before_each_call, run_in_small_steps
 
 from cirrusmq_local.testing import World
 
@@ -125,17 +126,15 @@ def test_whoever_read_a_later_one_before_cannot_take_it_any_more(
     send_each(world, ordered, 1, 2, 3)
     ordered.delete(*ordered.receive(2))
     world.clock.pass_seconds(1)
-    execute = world.engine.execute
     first: list[str] = []
 
-    def rewind_before_the_claim(operation: str, request: Any) -> dict[str, Any]:
+    def rewind_before_the_claim(operation: str, _: object) -> None:
         if operation == "UpdateItem" and not first:
             first.append("under way")
             ordered.run("rewind", to=start)
             first[:] = bodies(ordered.receive(1))
-        return execute(operation, request)
 
-    monkeypatch.setattr(world.engine, "execute", rewind_before_the_claim)
+    before_each_call(world, monkeypatch, rewind_before_the_claim)
     late = ordered.receive(1)
 
     assert (first, late) == (["1"], [])
@@ -146,8 +145,6 @@ def test_whoever_read_a_later_one_before_cannot_take_it_any_more(
 def test_a_rewind_that_stops_anywhere_leaves_no_group_waiting_for_good(
     world: World, ordered: TestQueue, now: Now
 ) -> None:
-    from tests.service.crashes import run_in_small_steps
-
     start = now()
     send_each(world, ordered, *range(50))
     assert len(consume(ordered)) == 50

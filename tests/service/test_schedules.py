@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
-from tests.service.crashes import BrokenStore
+from tests.service.crashes import BrokenStore, before_transactions
 
 from cirrusmq.base.timestamps import format_time, parse_time
 from cirrusmq.maintenance.sweep import sweep
@@ -39,6 +39,15 @@ def go_to(world: World, time_ms: int) -> None:
     world.clock.pass_seconds((time_ms - world.clock.now_ms()) / 1000)
 
 
+def due_soon(world: World, client: Client, seconds: float = 90, **fields: Any) -> int:
+    """Make a schedule of each hour, and sweep so long before its first time; returns that."""
+    made(client, every_seconds=3_600, **fields)
+    first_ms = due_at(client)
+    go_to(world, first_ms - round(1_000 * seconds))
+    world.run("sweep")
+    return first_ms
+
+
 def sweep_for(world: World, minutes: int) -> None:
     """Minutes with a sweep in each."""
     for _ in range(minutes):
@@ -63,10 +72,7 @@ class TestFiring:
     def test_a_message_is_there_at_its_minute(
         self, world: World, queue: TestQueue, alice: Client
     ) -> None:
-        made(alice, queue=queue.name, every_seconds=3_600)
-        first_ms = due_at(alice)
-        go_to(world, first_ms - 90_000)
-        world.run("sweep")
+        first_ms = due_soon(world, alice, queue=queue.name)
 
         go_to(world, first_ms - 1)
         assert bodies(queue) == []
@@ -84,10 +90,7 @@ class TestFiring:
         assert len(bodies(queue)) == minutes
 
     def test_it_costs_six_write_units(self, world: World, queue: TestQueue, alice: Client) -> None:
-        made(alice, queue=queue.name, every_seconds=3_600)
-        first_ms = due_at(alice)
-        go_to(world, first_ms - 90_000)
-        world.run("sweep")
+        first_ms = due_soon(world, alice, queue=queue.name)
         go_to(world, first_ms + 3_600_000 - 90_000)
         fire = partial(fire_due, world.core, world.clock.now_ms() + 60_000, 0)
 
@@ -99,10 +102,7 @@ class TestFiring:
         assert alice.put("/topics/news", {}).status == 201
         subscription = {"protocol": "queue", "endpoint": queue.name}
         assert alice.put("/topics/news/subscriptions/all", subscription).status == 201
-        made(alice, topic="news", every_seconds=3_600)
-        first_ms = due_at(alice)
-        go_to(world, first_ms - 90_000)
-        world.run("sweep")
+        first_ms = due_soon(world, alice, topic="news")
         world.settle()
 
         go_to(world, first_ms - 1)
@@ -129,9 +129,7 @@ class TestFiring:
         message: dict[str, Any],
     ) -> None:
         queue = make_queue("some", **attributes)
-        made(alice, queue="some", message=message, every_seconds=3_600)
-        go_to(world, due_at(alice) - 90_000)
-        world.run("sweep")
+        due_soon(world, alice, queue="some", message=message)
         world.clock.pass_seconds(90)
         queue.patch(paused=False)
 
@@ -144,9 +142,7 @@ class TestFiring:
     ) -> None:
         assert alice.put(f"{queue.path}/receivers/audit").status == 201
         world.clock.pass_seconds(120)
-        made(alice, queue=queue.name, every_seconds=3_600)
-        go_to(world, due_at(alice) - 90_000)
-        world.run("sweep")
+        due_soon(world, alice, queue=queue.name)
         world.settle()
         world.clock.pass_seconds(90)
 
@@ -158,9 +154,7 @@ class TestFiring:
     def test_its_message_is_found_by_its_id(
         self, world: World, queue: TestQueue, alice: Client
     ) -> None:
-        made(alice, queue=queue.name, every_seconds=3_600)
-        go_to(world, due_at(alice) - 90_123)
-        world.run("sweep")
+        due_soon(world, alice, 90.123, queue=queue.name)
         (waiting,) = alice.post(f"{queue.path}/messages/peek", {"state": "delayed"}).json[
             "messages"
         ]
@@ -236,15 +230,8 @@ class TestCrashes:
     ) -> None:
         made(alice, queue=queue.name, every_seconds=3_600)
         go_to(world, due_at(alice) - 90_000)
-        execute, inside = world.engine.execute, list[str]()
-
-        def race(operation: str, request: dict[str, Any]) -> dict[str, Any]:
-            if operation == "TransactWriteItems" and not inside:
-                inside.append(operation)
-                world.run("sweep")
-            return execute(operation, request)
-
-        monkeypatch.setattr(world.engine, "execute", race)
+        inside: list[object] = []
+        before_transactions(world, monkeypatch, lambda: inside.append(world.run("sweep")))
         world.run("sweep")
         world.clock.pass_seconds(120)
 
@@ -288,10 +275,7 @@ class TestMissedTimes:
     def test_a_clock_that_is_set_back_fires_nothing_again(
         self, world: World, queue: TestQueue, alice: Client
     ) -> None:
-        made(alice, queue=queue.name, every_seconds=3_600)
-        first_ms = due_at(alice)
-        go_to(world, first_ms - 60_000)
-        world.run("sweep")
+        due_soon(world, alice, 60, queue=queue.name)
         world.clock.pass_seconds(-600)
         sweep_for(world, 12)
 
@@ -361,8 +345,14 @@ class TestChanges:
 
 
 class TestErrors:
-    def test_a_deleted_queue_is_told_and_the_next_time_is_tried(
-        self, world: World, queue: TestQueue, make_queue: MakeQueue, alice: Client
+    @pytest.mark.parametrize("cleared_by", ["the next time", "a change"])
+    def test_a_deleted_queue_is_told_until_a_time_succeeds_or_the_schedule_changes(
+        self,
+        world: World,
+        queue: TestQueue,
+        make_queue: MakeQueue,
+        alice: Client,
+        cleared_by: str,
     ) -> None:
         made(alice, queue=queue.name, **MINUTE)
         due_ms = due_at(alice)
@@ -373,24 +363,16 @@ class TestErrors:
         assert failed["code"] == "QueueNotFound"
         assert parse_time("due_at", failed["due_at"]) >= due_ms
 
+        if cleared_by == "a change":
+            make_queue("other")
+            assert made(alice, queue="other", **MINUTE)["last_error"] is None
+            return
         again = make_queue(queue.name)
         world.clock.pass_seconds(180)
         world.run("sweep")
         assert alice.get("/schedules/ticks").json["last_error"] is None
         world.clock.pass_seconds(120)
         assert bodies(again)
-
-    def test_a_change_clears_the_last_error(
-        self, world: World, queue: TestQueue, make_queue: MakeQueue, alice: Client
-    ) -> None:
-        made(alice, queue=queue.name, **MINUTE)
-        assert alice.delete(queue.path).status == 204
-        world.clock.pass_seconds(120)
-        world.run("sweep")
-        assert alice.get("/schedules/ticks").json["last_error"]
-        make_queue("other")
-
-        assert made(alice, queue="other", **MINUTE)["last_error"] is None
 
     def test_an_answer_has_the_message_as_it_was_given(
         self, queue: TestQueue, alice: Client
@@ -405,20 +387,6 @@ class TestErrors:
 
         assert shown["message"] == given
         assert alice.get("/schedules/ticks").json["message"] == given
-
-    def test_a_store_that_does_not_answer_leaves_the_time_for_the_next_sweep(
-        self, world: World, queue: TestQueue, alice: Client, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        made(alice, queue=queue.name, every_seconds=3_600)
-        go_to(world, due_at(alice) - 110_000)
-        store = BrokenStore(world, monkeypatch)
-        store.break_after(10)
-        with contextlib.suppress(Exception):
-            world.run("sweep")
-        store.mend()
-        sweep_for(world, 2)
-
-        assert bodies(queue) == ["tick"]
 
     def test_an_account_has_a_thousand(
         self, queue: TestQueue, alice: Client, monkeypatch: pytest.MonkeyPatch

@@ -8,12 +8,9 @@ import random
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.test_costs import b64
 
 from cirrusmq_local.testing import World
-
-
-def b64(value: bytes) -> str:
-    return base64.b64encode(value).decode()
 
 
 def test_answers_come_in_the_order_sent(queue: TestQueue) -> None:

@@ -72,28 +72,30 @@ def running_now(world: World, count: int) -> contextlib.ExitStack:
     return held
 
 
+def admitted(world: World, account: str = "alice") -> bool:
+    """Whether one more invocation is."""
+    with shares.posting(world.core, account, 60_000) as share:
+        return share.admitted
+
+
 class TestAlone:
     """An account has three quarters while no other one has anything at work, and a quarter else."""
 
-    def admitted(self, world: World, account: str = "alice") -> bool:
-        with shares.posting(world.core, account, 60_000) as share:
-            return share.admitted
-
     def test_it_has_all_but_a_quarter(self, world: World) -> None:
         with running_now(world, ALONE):
-            assert not self.admitted(world)
+            assert not admitted(world)
         assert counts(world) == []
 
     def test_beside_another_account_it_has_a_quarter(self, world: World) -> None:
         fill(world, "bob", "posting", count=1)
         with running_now(world, QUARTER):
-            assert not self.admitted(world)
+            assert not admitted(world)
 
     def test_who_comes_next_finds_a_quarter_free(self, world: World) -> None:
         with running_now(world, ALONE), contextlib.ExitStack() as of_bob:
             for _ in range(POOL - ALONE):
                 assert of_bob.enter_context(shares.posting(world.core, "bob", 60_000)).admitted
-            assert not self.admitted(world, "bob")
+            assert not admitted(world, "bob")
             total = sum(count for _, count in counts(world))
         assert total == POOL
 
@@ -127,7 +129,7 @@ class TestAlone:
             fill(world, f"account{number:03d}", "posting", seconds=1)
         world.clock.pass_seconds(2)
         with running_now(world, QUARTER):
-            assert not self.admitted(world)
+            assert not admitted(world)
 
     def test_a_look_that_fails_leaves_it_a_quarter(
         self, world: World, monkeypatch: pytest.MonkeyPatch
@@ -137,13 +139,13 @@ class TestAlone:
 
         monkeypatch.setattr(running, "read_pool", fail)
         with running_now(world, QUARTER):
-            assert not self.admitted(world)
+            assert not admitted(world)
 
     def test_looking_costs_half_a_unit_a_second_and_nothing_within_the_quarter(
         self, world: World
     ) -> None:
         with running_now(world, QUARTER) as held:
-            assert world.units(lambda: self.admitted(world)) == (2, 0.5)
+            assert world.units(lambda: admitted(world)) == (2, 0.5)
             above = held.enter_context(shares.posting(world.core, "alice", 60_000))
             assert world.units(above.may_go_on) == (0, 0)
             world.clock.pass_seconds(shares.LOOK_MS / 1_000)
@@ -201,6 +203,14 @@ class TestGivingWay:
         assert sorted(each["body"] for batch in world.batches for each in batch) == list("01234")
 
 
+def fail_once(topic: TestTopic, subscriber: Subscriber) -> None:
+    """Publish a message that its URL refuses, and would take at its retry."""
+    url(topic, retry={"policy": "backoff"})
+    subscriber.down()
+    topic.publish("one")
+    subscriber.up()
+
+
 class TestPosting:
     def test_above_the_share_an_invocation_ends_and_the_sweep_finds_the_message(
         self, world: World, topic: TestTopic, subscriber: Subscriber
@@ -212,14 +222,6 @@ class TestPosting:
         Schedules(world, sweeps=True).pass_seconds(130)
         assert subscriber.bodies("web") == ["one"]
         assert counts(world) == []
-
-    def test_another_account_has_its_own(
-        self, world: World, topic: TestTopic, subscriber: Subscriber
-    ) -> None:
-        url(topic)
-        fill(world, "bob", "posting")
-        topic.publish("one")
-        assert subscriber.bodies("web") == ["one"]
 
     def test_of_an_invocation_for_two_accounts_each_is_admitted_by_itself(
         self, world: World, topic: TestTopic, subscriber: Subscriber
@@ -238,10 +240,7 @@ class TestPosting:
     def test_an_execution_comes_back_by_itself(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
-        url(topic, retry={"policy": "backoff"})
-        subscriber.down()
-        topic.publish("one")
-        subscriber.up()
+        fail_once(topic, subscriber)
         fill(world, "alice", "posting", 30)
         begun_ms = world.clock.now_ms()
         Schedules(world).pass_seconds(100)  # without a sweep
@@ -252,10 +251,7 @@ class TestPosting:
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         """The sweep takes one that is overdue for lost, and starts another."""
-        url(topic, retry={"policy": "backoff"})
-        subscriber.down()
-        topic.publish("one")
-        subscriber.up()
+        fail_once(topic, subscriber)
         fill(world, "alice", "posting", 900)
         schedules = Schedules(world, sweeps=True)
         schedules.pass_seconds(890)
@@ -292,13 +288,9 @@ class TestPosting:
         died = [shares.posting(world.core, "alice", 120_000) for _ in range(ALONE)]
         assert all(each.__enter__().admitted for each in died)
 
-        def admitted() -> bool:
-            with shares.posting(world.core, "alice", 120_000) as share:
-                return share.admitted
-
-        assert not admitted()
+        assert not admitted(world)
         world.clock.pass_seconds(121)
-        assert admitted()
+        assert admitted(world)
 
     def test_what_a_killed_stack_had_running_is_forgotten_when_it_starts_again(
         self, world: World, topic: TestTopic

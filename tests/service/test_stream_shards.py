@@ -9,13 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import TestQueue
 from tests.service.topics import TestTopic
 
 from cirrusmq.base import ulid
-from cirrusmq_local.testing import Subscriber, World
+from cirrusmq_local.testing import Client, Subscriber, World
 
 COUNT = 24
+READERS = ("group", "queue", "receiver", "url")
 
 
 def fan_out_by_shards(world: World, *, latest_first: bool, then: Callable[[], object]) -> int:
@@ -51,62 +52,66 @@ class Consumer:
             self._queue.delete(*messages)
 
 
-def publish_in_turn(world: World, topic: TestTopic) -> list[str]:
+def make_reader(alice: Client, kind: str) -> tuple[Callable[[str], None], Callable[[], list[str]]]:
+    """What sends a message of a group, and what takes all that a reader has: its bodies so far."""
+    if kind == "receiver":
+        alice.put("/queues/ordered", {"ordered": True, "partitions": 4})
+        queue = TestQueue(alice, "ordered")
+        queue.add_receiver("second")
+        consumer = Consumer(queue, receiver="second")
+
+        def send(body: str) -> None:
+            assert queue.try_send([{"body": body, "group": "g"}]).status == 201
+
+    else:
+        topic = TestTopic(alice)
+        if kind == "group":
+            consumer = Consumer(topic.subscribe("ordered", ordered=True))
+        elif kind == "queue":
+            alice.put("/queues/ordered", {"ordered": True})
+            topic.subscribe("feed", "queue", endpoint="ordered")
+            consumer = Consumer(TestQueue(alice, "ordered"))
+        else:
+            topic.subscribe("web", "http", retry={"policy": "backoff"})
+
+        def send(body: str) -> None:
+            assert topic.try_publish([{"body": body, "group": "g"}]).status == 201
+
+    if kind == "url":
+        subscriber: Subscriber = alice.world.subscriber()
+
+        def take_posts() -> list[str]:
+            push(alice.world)
+            return subscriber.bodies()
+
+        return send, take_posts
+
+    def take() -> list[str]:
+        consumer()
+        return consumer.bodies
+
+    return send, take
+
+
+@pytest.mark.parametrize("latest_first", [False, True])
+@pytest.mark.parametrize("kind", READERS)
+def test_a_reader_that_is_promised_order_gets_a_group_in_order(
+    world: World, alice: Client, kind: str, latest_first: bool
+) -> None:
+    send, take = make_reader(alice, kind)
     bodies = [f"{number:02d}" for number in range(COUNT)]
     for body in bodies:
         world.clock.pass_seconds(0.001)
-        assert topic.try_publish([{"body": body, "group": "g"}]).status == 201
-    return bodies
-
-
-@pytest.mark.parametrize("latest_first", [False, True])
-def test_an_ordered_subscription_gets_a_group_in_order(
-    world: World, topic: TestTopic, latest_first: bool
-) -> None:
-    consumer = Consumer(topic.subscribe("ordered", ordered=True))
-    bodies = publish_in_turn(world, topic)
-    fan_out_by_shards(world, latest_first=latest_first, then=consumer)
-    assert consumer.bodies == bodies
-
-
-@pytest.mark.parametrize("latest_first", [False, True])
-def test_a_url_that_is_promised_order_gets_it(
-    world: World, topic: TestTopic, subscriber: Subscriber, latest_first: bool
-) -> None:
-    topic.subscribe("web", "http", retry={"policy": "backoff"})
-    bodies = publish_in_turn(world, topic)
-    fan_out_by_shards(world, latest_first=latest_first, then=lambda: push(world))
-    assert subscriber.bodies() == bodies
-
-
-@pytest.mark.parametrize("latest_first", [False, True])
-def test_an_ordered_queue_gets_what_is_published_in_order(
-    world: World, topic: TestTopic, make_queue: MakeQueue, latest_first: bool
-) -> None:
-    consumer = Consumer(make_queue("ordered", ordered=True))
-    topic.subscribe("to-queue", "queue", endpoint="ordered")
-    bodies = publish_in_turn(world, topic)
-    fan_out_by_shards(world, latest_first=latest_first, then=consumer)
-    assert consumer.bodies == bodies
-
-
-@pytest.mark.parametrize("latest_first", [False, True])
-def test_a_receiver_of_an_ordered_queue_gets_a_group_in_order(
-    world: World, make_queue: MakeQueue, latest_first: bool
-) -> None:
-    queue = make_queue("ordered", ordered=True, partitions=4)
-    queue.add_receiver("second")
-    bodies = [f"{number:02d}" for number in range(COUNT)]
-    for body in bodies:
-        assert queue.try_send([{"body": body, "group": "g"}]).status == 201
-    consumer = Consumer(queue, receiver="second")
-    fan_out_by_shards(world, latest_first=latest_first, then=consumer)
-    assert consumer.bodies == bodies
+        send(body)
+    fan_out_by_shards(world, latest_first=latest_first, then=take)
+    assert take() == bodies
 
 
 def test_a_topic_without_ordered_readers_spreads_its_log(world: World, topic: TestTopic) -> None:
     topic.subscribe("pull")
-    publish_in_turn(world, topic)
+    for number in range(COUNT):
+        world.clock.pass_seconds(0.001)
+        assert topic.try_publish([{"body": str(number), "group": "g"}]).status == 201
     assert fan_out_by_shards(world, latest_first=False, then=world.settle) > 4
 
 

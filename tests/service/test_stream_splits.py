@@ -22,17 +22,16 @@ from typing import Any
 import pytest
 from tests.service.conftest import TestQueue, usage
 from tests.service.test_clock_skew import SKEW_SECONDS, elsewhere
-from tests.service.test_stream_shards import Consumer, push
+from tests.service.test_stream_shards import READERS, make_reader
 from tests.service.topics import TestTopic
 
 from cirrusmq.base import limits, ulid
 from cirrusmq_local.engine.changes import StreamRecord
-from cirrusmq_local.testing import Client, Subscriber, World
+from cirrusmq_local.testing import World
 
 Records = list[dict[str, Any]]
 Children = tuple[Records, Records]
 """Those with keys below the split, and the others."""
-READERS = ("group", "queue", "receiver", "url")
 BODIES = [f"{number:02d}" for number in range(12)]
 SPLIT_AT = 4
 """The last message that the parent has."""
@@ -44,47 +43,6 @@ def world() -> Iterator[World]:
     made = World(shared_caches=False)
     yield made
     made.engine.close()
-
-
-def make_reader(alice: Client, kind: str) -> tuple[Callable[[str], None], Callable[[], list[str]]]:
-    """What sends a message of a group, and what takes all that a reader has: its bodies so far."""
-    if kind == "receiver":
-        alice.put("/queues/ordered", {"ordered": True, "partitions": 4})
-        queue = TestQueue(alice, "ordered")
-        queue.add_receiver("second")
-        consumer = Consumer(queue, receiver="second")
-
-        def send(body: str) -> None:
-            assert queue.try_send([{"body": body, "group": "g"}]).status == 201
-
-    else:
-        topic = TestTopic(alice)
-        if kind == "group":
-            consumer = Consumer(topic.subscribe("ordered", ordered=True))
-        elif kind == "queue":
-            alice.put("/queues/ordered", {"ordered": True})
-            topic.subscribe("feed", "queue", endpoint="ordered")
-            consumer = Consumer(TestQueue(alice, "ordered"))
-        else:
-            topic.subscribe("web", "http", retry={"policy": "backoff"})
-
-        def send(body: str) -> None:
-            assert topic.try_publish([{"body": body, "group": "g"}]).status == 201
-
-    if kind == "url":
-        subscriber: Subscriber = alice.world.subscriber()
-
-        def take_posts() -> list[str]:
-            push(alice.world)
-            return subscriber.bodies()
-
-        return send, take_posts
-
-    def take() -> list[str]:
-        consumer()
-        return consumer.bodies
-
-    return send, take
 
 
 def log_records(world: World) -> list[StreamRecord]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import pytest
 from msgspec.structs import replace
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.crashes import before_each_call, slow_store
 from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq.maintenance.sweep import sweep
@@ -91,17 +92,15 @@ class TestIdleResources:
         world.settle()
         world.clock.pass_seconds(7_200)
         world.run("sweep")  # moves its rates to their day
-        execute = world.engine.execute
         sent: list[str] = []
 
-        def send_before(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        def send_before(operation: str, request: object) -> None:
             if operation == "DeleteItem" and "changed" in str(request) and not sent:
                 sent.append("y")
                 queue.send("y")
                 world.run_stream("meter")
-            return execute(operation, request)
 
-        monkeypatch.setattr(world.engine, "execute", send_before)
+        before_each_call(world, monkeypatch, send_before)
         world.run("sweep")
 
         assert sent
@@ -117,14 +116,12 @@ class TestFailures:
             queue.send("x")
         world.clock.pass_seconds(301)
         broken = str(queues[2].show()["id"])
-        execute = world.engine.execute
 
-        def fail(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        def fail(_: str, request: object) -> None:
             if f"#{broken}#" in str(request):
                 raise ValueError("a fault of the code")
-            return execute(operation, request)
 
-        monkeypatch.setattr(world.engine, "execute", fail)
+        before_each_call(world, monkeypatch, fail)
         world.run("sweep")
         monkeypatch.undo()
 
@@ -185,7 +182,7 @@ class TestFailures:
 
 class TestTime:
     def test_the_oldest_message_is_found_wherever_it_is_though_a_sweep_sees_a_part(
-        self, world: World, make_queue: MakeQueue
+        self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The last shard was never seen: 90,000 s were reported as 1 s."""
         queues = [make_queue(f"q{number}") for number in range(60)]
@@ -196,30 +193,20 @@ class TestTime:
         for queue in queues:
             queue.send("x")
         world.settle()
-        execute = world.engine.execute
-
-        def slow(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-            world.clock.pass_seconds(1)
-            return execute(operation, request)
-
-        world.engine.execute = slow  # type: ignore[method-assign]
+        slow_store(world, monkeypatch, 1)
         ages = [sweep(world.core, 50_000).oldest_age_ms // 1000 for _ in range(40)]
 
         assert max(ages) >= 90_000
         found = next(n for n, age in enumerate(ages) if age >= 90_000)
         assert all(age >= 90_000 for age in ages[found:])
 
-    def test_a_sweep_ends_in_its_time(self, world: World, make_queue: MakeQueue) -> None:
+    def test_a_sweep_ends_in_its_time(
+        self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for number in range(60):
             make_queue(f"q{number}").send("x")
         world.settle()
-        execute = world.engine.execute
-
-        def slow(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-            world.clock.pass_seconds(0.1)
-            return execute(operation, request)
-
-        world.engine.execute = slow  # type: ignore[method-assign]
+        slow_store(world, monkeypatch, 0.1)
         begun_ms = world.clock.now_ms()
         sweep(world.core, 20_000)
 
@@ -258,7 +245,7 @@ class TestByAge:
 
     @pytest.mark.long
     def test_a_thousand_messages_a_second_move_within_two_minutes(
-        self, world: World, make_queue: MakeQueue, dead: TestQueue
+        self, world: World, make_queue: MakeQueue, dead: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Of each partition 250 a second: the four of a queue are handed over side by side."""
         queue = make_queue(dead_letter=BY_AGE, partitions=1)
@@ -270,19 +257,11 @@ class TestByAge:
         world.clock.pass_seconds(301)
         side = SideBySide(world)
         world.core = replace(world.core, in_parallel=side, in_own_pool=side)
-        execute = world.engine.execute
-        reads: list[str] = []
-
-        def slow(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-            world.clock.pass_seconds(self.CALL_SECONDS)
-            reads.append(operation)
-            return execute(operation, request)
-
-        world.engine.execute = slow  # type: ignore[method-assign]
+        slow_store(world, monkeypatch, self.CALL_SECONDS)
         begun_ms = world.clock.now_ms()
         world.run("sweep")
         world.settle()
-        world.engine.execute = execute  # type: ignore[method-assign]
+        monkeypatch.undo()
 
         assert dead.counts() == {"active": self.COUNT}
         assert (world.clock.now_ms() - begun_ms) / 1000 < self.COUNT / 250

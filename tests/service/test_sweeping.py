@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.crashes import slow_store
+from tests.service.test_sweep_figures import SideBySide
 from tests.service.topics import TestTopic
 
 from cirrusmq.fanout.reader_parcels import ReaderShare
@@ -21,27 +23,11 @@ SECONDS_A_CALL = 3
 @pytest.fixture
 def slow_down(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From then on every call of the store takes its time; those side by side the same time."""
-    execute = world.engine.execute
-
-    def side_by_side(call: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:
-        begun_ms = latest_ms = world.clock.now_ms()
-        answers = []
-        for value in values:
-            world.clock.pass_seconds((begun_ms - world.clock.now_ms()) / 1_000)
-            answers.append(call(value))
-            latest_ms = max(latest_ms, world.clock.now_ms())
-        world.clock.pass_seconds((latest_ms - world.clock.now_ms()) / 1_000)
-        return answers
-
-    def slow(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        world.clock.pass_seconds(SECONDS_A_CALL)
-        return execute(operation, request)
 
     def slow_down() -> None:
-        monkeypatch.setattr(world.engine, "execute", slow)
-        world.core = msgspec.structs.replace(
-            world.core, in_own_pool=side_by_side, in_parallel=side_by_side
-        )
+        slow_store(world, monkeypatch, SECONDS_A_CALL)
+        side = SideBySide(world)
+        world.core = replace(world.core, in_own_pool=side, in_parallel=side)
 
     return slow_down
 

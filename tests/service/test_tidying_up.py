@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.crashes import slow_store
+from tests.service.faults import Throttled
 from tests.service.topics import TestTopic
 
 from cirrusmq.lifecycle.chore_memory import MAX_AT_ONCE
 from cirrusmq.receiving.ordered_pages import MAX_MOVES
-from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
 
 CALL_SECONDS = 0.01
@@ -22,24 +22,11 @@ CALL_SECONDS = 0.01
 @pytest.fixture
 def slow(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store whose calls take their time."""
-    execute = world.engine.execute
-
-    def take_time(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        world.clock.pass_seconds(CALL_SECONDS)
-        return execute(operation, request)
-
-    monkeypatch.setattr(world.engine, "execute", take_time)
+    slow_store(world, monkeypatch, CALL_SECONDS)
 
 
-def throttle(world: World, monkeypatch: pytest.MonkeyPatch, *operations: str) -> None:
-    execute = world.engine.execute
-
-    def refuse(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        if operation in operations:
-            raise EngineError("ThrottlingException", "too much")
-        return execute(operation, request)
-
-    monkeypatch.setattr(world.engine, "execute", refuse)
+def throttle(world: World, operation: str) -> Throttled:
+    return Throttled(world, lambda called, _: called == operation)
 
 
 def make_strict(make_queue: MakeQueue, **attributes: Any) -> TestQueue:
@@ -185,7 +172,7 @@ def test_a_receive_does_not_fail_because_no_event_can_be_sent(
 
 
 def test_chores_of_what_is_deleted_or_cannot_be_read_fail_no_replay(
-    world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
+    world: World, topic: TestTopic
 ) -> None:
     retry = {"policy": "unordered", "max_retries": 1}
     groups = [topic.subscribe(name, retry=retry) for name in ("kept", "gone")]
@@ -196,9 +183,9 @@ def test_chores_of_what_is_deleted_or_cannot_be_read_fail_no_replay(
         world.clock.pass_seconds(400)
     topic.client.delete(groups[1].path)
 
-    with monkeypatch.context() as patch:
-        throttle(world, patch, "BatchGetItem")
-        world.settle()
+    throttled = throttle(world, "BatchGetItem")
+    world.settle()
+    throttled.end()
     assert not world.unprocessed.bodies()
     groups[0].receive()
     world.settle()
@@ -259,18 +246,18 @@ def test_a_receive_of_an_ordered_group_makes_no_queue_and_its_order_waits(
 @pytest.mark.few(1)
 @pytest.mark.parametrize("ordered", [False, True])
 def test_an_error_in_it_fails_no_receive(
-    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, ordered: bool
+    world: World, make_queue: MakeQueue, ordered: bool
 ) -> None:
     queue = make_strict(make_queue, ordered=ordered)
     poison(world, queue, 40)
     queue.send("healthy", group="g")
-    throttle(world, monkeypatch, "TransactWriteItems")
+    throttled = throttle(world, "TransactWriteItems")
 
     received = queue.receive(visibility_timeout_seconds=43_200)
 
     world.settle()
     assert [message["body"] for message in received] == ["healthy"]
-    monkeypatch.undo()
+    throttled.end()
     for _ in range(10):
         world.clock.pass_seconds(6)
         queue.receive()
@@ -279,31 +266,31 @@ def test_an_error_in_it_fails_no_receive(
 
 
 def test_an_error_in_what_a_delete_tidies_up_does_not_fail_it(
-    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+    world: World, queue: TestQueue
 ) -> None:
     queue.send("a", "b")
     a, b = queue.receive()
     queue.delete(a)
-    throttle(world, monkeypatch, "DeleteItem")
+    throttled = throttle(world, "DeleteItem")
 
     queue.delete(b)
 
     assert queue.counts() == {}
-    monkeypatch.undo()
+    throttled.end()
     queue.receive()
     world.settle()
     assert [item for item in world.items() if item["pk"]["S"].startswith("Q#")] == []
 
 
 def test_an_error_in_what_a_move_tidies_up_does_not_fail_it(
-    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+    world: World, make_queue: MakeQueue
 ) -> None:
     queue = make_strict(make_queue)
     queue.send("a", "b")
     a, b = queue.receive()
     queue.delete(a)
     world.clock.pass_seconds(161)
-    throttle(world, monkeypatch, "DeleteItem")
+    throttle(world, "DeleteItem")
 
     assert queue.act("dead-letter", b)["failed"] == []
 

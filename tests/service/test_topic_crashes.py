@@ -144,18 +144,6 @@ def test_a_crash_while_giving_up_leaves_one_dead_letter_and_loses_none(step: int
 
 
 class TestLostEvents:
-    def test_a_lost_event_is_found_by_the_sweep(
-        self, world: World, topic: TestTopic, subscriber: Subscriber
-    ) -> None:
-        topic.subscribe("web", "http")
-        topic.try_publish([{"body": "one"}])
-        world.run_stream("fan_out")
-        world.invoked.clear()
-        assert subscriber.deliveries == []
-        Schedules(world, sweeps=True).pass_seconds(120)
-
-        assert subscriber.bodies() == ["one"]
-
     def test_lost_executions_are_started_anew_with_another_generation(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:

@@ -12,13 +12,13 @@ from tests.service.faults import log_records
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import TestSubscription, TestTopic, log_bodies
 
-from cirrusmq.base import ulid
 from cirrusmq.fanout.reader_parcels import ReaderShare, parcels_of
 from cirrusmq.model.message import Message
 from cirrusmq_local.testing import Client, Subscriber, World
 
 Event = dict[str, Any]
-
+Once = tuple[list[Event], dict[str, list[str]], list[str]]
+"""Parcels, what every reader receives, and the events of push."""
 
 QUEUES: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -88,7 +88,7 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def once() -> tuple[list[Event], dict[str, list[str]], list[str]]:
+def once() -> Once:
     """Parcels and messages after a fan-out that nothing disturbed."""
     scene = Scene()
     scene.fan_out(scene.records)
@@ -102,7 +102,7 @@ def in_groups(bodies: list[str]) -> list[str]:
     return [body for body in bodies if body in "235"]
 
 
-def check(scene: Scene, once: tuple[list[Event], dict[str, list[str]], list[str]]) -> None:
+def check(scene: Scene, once: Once) -> None:
     parcels, received, _ = once
     assert scene.parcels() == parcels
     now = scene.received()
@@ -113,9 +113,7 @@ def check(scene: Scene, once: tuple[list[Event], dict[str, list[str]], list[str]
 
 
 class TestTheSame:
-    def test_everyone_gets_what_is_theirs(
-        self, once: tuple[list[Event], dict[str, list[str]], list[str]]
-    ) -> None:
+    def test_everyone_gets_what_is_theirs(self, once: Once) -> None:
         _, received, invoked = once
         everything = list("123456")
         assert received["plain"] == list("1356")
@@ -127,9 +125,7 @@ class TestTheSame:
         assert in_groups(received["groups"]) == ["2", "3", "5"]
         assert len(invoked) == 1  # of push, one a batch
 
-    def test_when_a_batch_is_repeated(
-        self, once: tuple[list[Event], dict[str, list[str]], list[str]]
-    ) -> None:
+    def test_when_a_batch_is_repeated(self, once: Once) -> None:
         scene = Scene()
         for _ in range(3):
             scene.fan_out(scene.records)
@@ -137,9 +133,7 @@ class TestTheSame:
 
     @pytest.mark.few(5)
     @pytest.mark.parametrize("seed", range(8))
-    def test_when_batches_are_cut_anew(
-        self, once: tuple[list[Event], dict[str, list[str]], list[str]], seed: int
-    ) -> None:
+    def test_when_batches_are_cut_anew(self, once: Once, seed: int) -> None:
         scene, chance = Scene(), random.Random(seed)
         done = 0
         while done < 3:
@@ -150,9 +144,7 @@ class TestTheSame:
         check(scene, once)
 
     @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
-    def test_when_a_crash_cuts_it_off_at_any_call_of_the_store(
-        self, once: tuple[list[Event], dict[str, list[str]], list[str]], step: int
-    ) -> None:
+    def test_when_a_crash_cuts_it_off_at_any_call_of_the_store(self, once: Once, step: int) -> None:
         at = 0
         while True:
             scene = Scene()
@@ -397,16 +389,6 @@ class TestPartitions:
             bodies = [message["body"] for message in got if message["group"] == name]
             assert bodies == sorted(bodies)
             assert len(bodies) == 10
-
-    def test_a_repeated_publish_is_found(self, world: World, wide: TestTopic) -> None:
-        group = wide.subscribe("group")
-        attempt = ulid.encode(world.clock.now_ms(), bytes(10))
-        messages = [{"body": "x"}]
-        first = wide.try_publish(messages, attempt=attempt)
-        world.clock.pass_seconds(5)
-        assert wide.try_publish(messages, attempt=attempt).json == first.json
-        world.settle()
-        assert len(group.receive_all()) == 1
 
 
 @pytest.mark.parametrize("attributes", [{"rewind_seconds": 3_600}, {"fair": True}, {}])

@@ -71,15 +71,6 @@ class TestClustering:
         world.clock.pass_seconds(60)
         assert group.receive() == []
 
-    def test_an_attempt_may_be_repeated(self, world: World, topic: TestTopic) -> None:
-        from cirrusmq.base import ulid
-
-        group = topic.subscribe("group")
-        topic.publish("x")
-        attempt = ulid.encode(world.clock.now_ms(), b"0123456789")
-        first = group.receive(attempt=attempt)
-        assert group.receive(attempt=attempt, repeat=True) == first
-
 
 class TestRetry:
     def test_unordered_is_the_default_policy_and_ends_in_a_queue_of_its_own(

@@ -312,19 +312,6 @@ class TestPoliciesThatEndInADeadLetterQueue:
         assert subscriber.times("well") == [subscriber.times("sick")[0] + 5_001]
         assert subscriber.waits("sick") == [10, 30, 60]
 
-    def test_several_messages_of_unordered_each_have_their_own_waits(
-        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
-    ) -> None:
-        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 20, 30]})
-        subscriber.down()
-        topic.publish("one")
-        schedules.pass_seconds(3.5)
-        topic.publish("two")
-        schedules.run_out()
-
-        assert subscriber.waits("one") == subscriber.waits("two") == [10, 20, 30]
-        assert subscriber.times("two")[0] - subscriber.times("one")[0] == 3_501
-
     def test_in_order_everything_waits_for_the_failing_one(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
@@ -341,51 +328,60 @@ class TestPoliciesThatEndInADeadLetterQueue:
 
         assert subscriber.bodies()[-3:] == ["one", "two", "three"]
 
-    def test_ordered_without_max_retries_goes_on_to_the_end_of_the_message(
+    @pytest.mark.parametrize(
+        ("fields", "wait_seconds", "left_seconds"),
+        [
+            # The next attempt would be in the last two minutes: the message is not lost in silence.
+            (
+                {"ordered": True, "retry": {"policy": "ordered", "interval_seconds": 30}},
+                *(30, 120),
+            ),
+            ({"retry": {"policy": "http_unordered"}}, 300, 300),
+        ],
+        ids=["ordered without max_retries", "288 retries after 300 s"],
+    )
+    def test_retries_that_outlast_the_message_end_with_its_life(
         self,
         world: World,
         alice: Client,
         topic: TestTopic,
         subscriber: Subscriber,
         schedules: Schedules,
+        fields: dict[str, Any],
+        wait_seconds: int,
+        left_seconds: int,
     ) -> None:
-        retry = {"policy": "ordered", "interval_seconds": 30}
-        web = topic.subscribe("web", "http", ordered=True, retry=retry)
+        web = topic.subscribe("web", "http", **fields)
         subscriber.down()
         topic.publish("one")
-        schedules.pass_seconds(200 * 30)
-        assert subscriber.waits("one") == [30] * 200
-        world.clock.pass_seconds(DAY - 206 * 30)
+        schedules.pass_seconds(10 * wait_seconds)
+        assert subscriber.waits("one") == [wait_seconds] * 10
+        world.clock.pass_seconds(DAY - 16 * wait_seconds)
         schedules.run_out()
 
-        # The next attempt would be in the last two minutes: the message is not lost in silence.
-        assert subscriber.times("one")[-1] == subscriber.times("one")[0] + (DAY - 120) * 1000
-        assert [dead["body"] for dead in dead_letters(alice, web)] == ["one"]
-
-    def test_288_retries_after_300_s_end_with_the_messages_life(
-        self,
-        world: World,
-        alice: Client,
-        topic: TestTopic,
-        subscriber: Subscriber,
-        schedules: Schedules,
-    ) -> None:
-        web = topic.subscribe("web", "http", retry={"policy": "http_unordered"})
-        subscriber.down()
-        topic.publish("one")
-        schedules.pass_seconds(3_000)
-        assert subscriber.waits("one") == [300] * 10
-        world.clock.pass_seconds(DAY - 3_000 - 300)
-        schedules.run_out()
-
-        assert subscriber.times("one")[-1] == subscriber.times("one")[0] + (DAY - 300) * 1000
+        lived_ms = subscriber.times("one")[-1] - subscriber.times("one")[0]
+        assert lived_ms == (DAY - left_seconds) * 1000
         assert [dead["body"] for dead in dead_letters(alice, web)] == ["one"]
 
 
+@pytest.mark.parametrize(
+    ("retry", "waits"),
+    [
+        # The waits of 1 s and 2 s are over when the attempts end: the next ones start at once.
+        (None, [3, 3, 4, 8, 16, 32, 64, 128]),
+        ({"policy": "custom", "waits": [10, 2, 5]}, [10, 3, 5]),
+    ],
+    ids=["exponential_decay", "custom"],
+)
 def test_a_wait_counts_from_the_start_of_the_attempt_before_it(
-    world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    world: World,
+    topic: TestTopic,
+    subscriber: Subscriber,
+    schedules: Schedules,
+    retry: dict[str, Any] | None,
+    waits: list[int],
 ) -> None:
-    topic.subscribe("web", "http")
+    topic.subscribe("web", "http", retry=retry)
     subscriber.down()
     answer = world.endpoint
 
@@ -398,8 +394,7 @@ def test_a_wait_counts_from_the_start_of_the_attempt_before_it(
     topic.publish("slow")
     schedules.pass_seconds(300)
 
-    # The waits of 1 s and 2 s are over when the attempts end: the next ones start at once.
-    assert subscriber.waits("slow") == [3, 3, 4, 8, 16, 32, 64, 128]
+    assert subscriber.waits("slow") == waits
 
 
 def test_webhook_id_stays_and_the_request_id_is_new(

@@ -290,17 +290,6 @@ class TestCounts:
         world.clock.pass_seconds(15)
         assert counts(group) == {"active": 3}
 
-    def test_probe_and_blocked_messages_are_active(
-        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
-    ) -> None:
-        web = topic.subscribe("web", "http")
-        subscriber.down()
-        topic.publish("probe")
-        topic.publish("behind")
-        schedules.pass_seconds(10)
-
-        assert counts(web) == {"active": 2}
-
     def test_broadcasting_has_no_counts(self, topic: TestTopic) -> None:
         subscription = topic.subscribe("all", mode="broadcasting")
         topic.publish("x")
@@ -327,17 +316,6 @@ class TestCounts:
         assert topic.active() == 1
         subscriber.up()
         schedules.run_out()
-        assert topic.active() == 0
-
-    def test_a_message_taken_by_its_last_subscription_is_no_longer_delivered(
-        self, world: World, topic: TestTopic
-    ) -> None:
-        group = topic.subscribe("group")
-        topic.publish("one")
-        group.delete(*group.receive())
-        world.clock.pass_seconds(120)
-
-        assert group.receive() == []
         assert topic.active() == 0
 
     def test_counts_end_with_the_messages_life(self, world: World, topic: TestTopic) -> None:

@@ -71,29 +71,19 @@ def test_messages_of_the_most_bytes_are_sent_without_it(make_queue: MakeQueue) -
     traced(queue, {"body": "x" * 1_000_000}, {"body": "y" * (limits.BATCH_BYTES - 1_000_000)})
 
 
-def test_a_repeated_attempt_with_another_header_is_the_same_send(
-    world: World, queue: TestQueue
-) -> None:
-    token = attempt(world)
-
-    first = traced(queue, attempt=token)
-    second = traced(queue, attempt=token, headers={"traceparent": OTHER})
-
-    assert first.json == second.json
-    assert [each["attributes"] for each in queue.receive_all()] == [HEADERS]
-
-
-def test_a_repeated_publish_with_another_header_is_the_same_publish(
-    world: World, topic: TestTopic
+@pytest.mark.parametrize("kind", ["send", "publish"])
+def test_a_repeated_attempt_with_another_header_is_the_same_call(
+    world: World, queue: TestQueue, topic: TestTopic, kind: str
 ) -> None:
     group, token = topic.subscribe("group"), attempt(world)
+    target, reader = (queue, queue) if kind == "send" else (topic, group)
 
-    first = traced(topic, attempt=token)
-    second = traced(topic, attempt=token, headers={"traceparent": OTHER})
+    first = traced(target, attempt=token)
+    second = traced(target, attempt=token, headers={"traceparent": OTHER})
 
     world.settle()
     assert first.json == second.json
-    assert [each["attributes"] for each in group.receive()] == [HEADERS]
+    assert [each["attributes"] for each in reader.receive_all()] == [HEADERS]
 
 
 def test_the_first_of_a_deduplication_id_keeps_its_context(queue: TestQueue) -> None:

@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 import pytest
+from tests.service.test_receiving import after
 
 from cirrusmq.receiving.polling import ROUND_SECONDS
 from cirrusmq_local.testing import Client, World
@@ -67,16 +68,9 @@ def test_so_does_one_of_a_subscription() -> None:
 
 def delay_seconds(world: World, alice: Client, age_seconds: float, monkeypatch: Any) -> float:
     """How long after it was sent a message ends a wait that is `age_seconds` old by then."""
-    sleep, due_ms = world.clock.sleep, world.clock.now_ms() + round(1000 * age_seconds)
-    sent: list[Any] = []
-
-    def sleep_and_send(pause_seconds: float) -> None:
-        sleep(pause_seconds)
-        if world.clock.now_ms() >= due_ms and not sent:
-            sent.extend(alice.send("orders", "x"))
-
+    due_ms = world.clock.now_ms() + round(1000 * age_seconds)
     with monkeypatch.context() as patched:
-        patched.setattr(world.clock, "sleep", sleep_and_send)
+        after(world, patched, age_seconds, lambda: alice.send("orders", "x"))
         held: list[Any] = []
         while not held:
             held = alice.receive("orders", wait_seconds=20)
