@@ -90,6 +90,14 @@ class TestQueue:
             received += some
         return received
 
+    def consume(self, limit: int = 16, **fields: Any) -> list[str]:
+        """Receive so many at a time and delete them. Returns the bodies in the order received."""
+        consumed: list[str] = []
+        while some := self.receive(limit, **fields):
+            consumed += [message["body"] for message in some]
+            self.delete(*some)
+        return consumed
+
     def bodies(self, **fields: Any) -> list[str]:
         """The bodies that a receiver can have now, sorted."""
         return sorted(message["body"] for message in self.receive_all(**fields))

@@ -275,7 +275,9 @@ class TestPolicy:
         queue = made(alice)
         queue.send("a")
         (parcel,) = world.items()
-        guard = self._guard(world, parcel["pk"]["S"].split("#")[1])
+        queue_id, tables = parcel["pk"]["S"].split("#")[1], world.tables
+        policy = self._policy(queue_id, tables.directory, tables.messages)
+        guard = PolicyGuard(world.engine, policy)
         taken = {"pk": parcel["pk"], "sk": {"S": "0000000000001#x"}}
         put = {"TableName": world.tables.messages}
         assert guard.execute("PutItem", put | {"Item": parcel | taken}) is not None
@@ -376,19 +378,13 @@ class TestPolicy:
                 request = {"TableName": world.tables.messages, "Key": key}
                 world.engine.execute("DeleteItem", request)
 
-    def _policy(self, queue_id: str) -> dict[str, Any]:
+    def _policy(
+        self, queue_id: str, directory: str = "Directory", messages: str = "Messages"
+    ) -> dict[str, Any]:
+        tables = "arn:aws:dynamodb:local:0:table"
         return own_policy(
             "alice",
             [queue_id],
-            directory_arn="arn:aws:dynamodb:eu-west-1:1:table/Directory",
-            messages_arn="arn:aws:dynamodb:eu-west-1:1:table/Messages",
+            directory_arn=f"{tables}/{directory}",
+            messages_arn=f"{tables}/{messages}",
         )
-
-    def _guard(self, world: World, queue_id: str) -> PolicyGuard:
-        policy = own_policy(
-            "alice",
-            [queue_id],
-            directory_arn=f"arn:aws:dynamodb:local:0:table/{world.tables.directory}",
-            messages_arn=f"arn:aws:dynamodb:local:0:table/{world.tables.messages}",
-        )
-        return PolicyGuard(world.engine, policy)

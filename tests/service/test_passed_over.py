@@ -42,6 +42,13 @@ def plain(queue: TestQueue) -> TestQueue:
     return TestQueue(Client(queue.client.world, queue.client.authorization), queue.name)
 
 
+def with_dead_letters(make_queue: MakeQueue, **more: Any) -> tuple[TestQueue, TestQueue]:
+    """A queue of one partition for large messages, and its dead-letter queue."""
+    dead = make_queue("dead", max_message_bytes=MAX)
+    letters = {"queue": "dead", "max_receives": 100}
+    return make_queue(partitions=1, max_message_bytes=MAX, dead_letter=letters, **more), dead
+
+
 def send_each(queue: TestQueue, *bodies: str, **fields: Any) -> None:
     """Send messages one after the other, each under a key of its own."""
     for body in bodies:
@@ -136,14 +143,8 @@ class TestReceives:
     def test_it_becomes_a_dead_letter_where_there_is_a_queue_for_them(
         self, make_queue: MakeQueue, kind: str
     ) -> None:
-        dead = make_queue("dead", max_message_bytes=MAX)
         kinds = {} if kind == "plain" else {kind: True}
-        queue = make_queue(
-            partitions=1,
-            max_message_bytes=MAX,
-            dead_letter={"queue": "dead", "max_receives": 100},
-            **kinds,
-        )
+        queue, dead = with_dead_letters(make_queue, **kinds)
         group = {"group": "g"} if kinds else {}
         send_each(queue, *[LARGE] * 3, "behind", **group)
         consumer = plain(queue)
@@ -159,9 +160,7 @@ class TestReceives:
     def test_a_store_that_refuses_the_move_keeps_no_other_message_back(
         self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        dead = make_queue("dead", max_message_bytes=MAX)
-        policy = {"queue": "dead", "max_receives": 100}
-        queue = make_queue(partitions=1, max_message_bytes=MAX, dead_letter=policy)
+        queue, dead = with_dead_letters(make_queue)
         send_each(queue, LARGE, LARGE, "a", "b")
         world.clock.pass_seconds(60)
         transact, refused = world.core.store.transact, []
@@ -181,12 +180,7 @@ class TestReceives:
     def test_what_only_the_receipts_beside_it_keep_out_is_no_dead_letter(
         self, world: World, make_queue: MakeQueue
     ) -> None:
-        dead = make_queue("dead", max_message_bytes=MAX)
-        queue = make_queue(
-            partitions=1,
-            max_message_bytes=MAX,
-            dead_letter={"queue": "dead", "max_receives": 100},
-        )
+        queue, dead = with_dead_letters(make_queue)
         queue.send("\x01" * 780_000)
         world.clock.pass_seconds(60)
         receipts = ["\x01" * 2_047 + chr(ord("a") + number) for number in range(16)]

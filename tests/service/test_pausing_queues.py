@@ -30,10 +30,6 @@ def answer(queue: TestQueue, **fields: Any) -> dict[str, Any]:
     return shown
 
 
-def bodies(queue: TestQueue, **fields: Any) -> list[str]:
-    return sorted(each["body"] for each in queue.receive_all(**fields))
-
-
 class TestReceiving:
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_paused_queue_gives_nothing_and_says_so(
@@ -48,7 +44,7 @@ class TestReceiving:
         assert queue.show()["paused"] is True
         assert queue.counts()["active"] == 2
         pause(queue, False)
-        assert bodies(queue) == ["before", "meanwhile"]
+        assert queue.bodies() == ["before", "meanwhile"]
         assert "paused" not in answer(queue)
 
     def test_a_wait_ends_with_the_pause(
@@ -94,7 +90,7 @@ class TestReceiving:
         topic.publish("copy")
         assert answer(queue)["messages"] == []
         pause(queue, False)
-        assert bodies(queue) == ["copy"]
+        assert queue.bodies() == ["copy"]
 
 
 class TestReceivers:
@@ -111,10 +107,10 @@ class TestReceivers:
         world.settle()
 
         assert answer(queue, receiver="audit") == {"messages": [], "paused": True}
-        assert bodies(queue) == ["x"]
+        assert queue.bodies() == ["x"]
         pause(queue)
         self.change(queue, paused=False)
-        assert bodies(queue, receiver="audit") == ["x"]
+        assert queue.bodies(receiver="audit") == ["x"]
 
     def test_a_change_is_shown_with_its_time(self, world: World, queue: TestQueue) -> None:
         made = queue.add_receiver("audit")
@@ -167,7 +163,7 @@ class TestAges:
         world.settle()
 
         queue.client.patch(f"{queue.path}/receivers/audit", {"paused": False})
-        assert bodies(queue, receiver="audit") == ["x"]
+        assert queue.bodies(receiver="audit") == ["x"]
 
     def test_a_message_expires_in_a_paused_queue(self, world: World, make_queue: MakeQueue) -> None:
         queue = make_queue(message_retention_seconds=60)
@@ -175,7 +171,7 @@ class TestAges:
         pause(queue)
         world.clock.pass_seconds(61)
         pause(queue, False)
-        assert bodies(queue) == []
+        assert queue.bodies() == []
 
     def test_many_pauses_are_kept_within_a_bound(self, world: World, make_queue: MakeQueue) -> None:
         make_queue("dead")
@@ -186,7 +182,7 @@ class TestAges:
             world.clock.pass_seconds(60)
             pause(queue, False)
             world.clock.pass_seconds(10)
-        assert bodies(queue) == ["x"]
+        assert queue.bodies() == ["x"]
 
 
 class TestFunctions:

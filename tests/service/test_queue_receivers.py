@@ -14,6 +14,16 @@ from cirrusmq_local.testing import World
 Now = Callable[..., str]
 
 
+@pytest.fixture
+def logged(world: World, queue: TestQueue) -> TestQueue:
+    """A queue with a receiver, and with a message of a second ago."""
+    queue.add_receiver("first")
+    queue.send("old")
+    world.settle()
+    world.clock.pass_seconds(1)
+    return queue
+
+
 def test_each_receiver_sees_the_full_stream(world: World, queue: TestQueue) -> None:
     queue.add_receiver("one")
     queue.add_receiver("two")
@@ -353,23 +363,19 @@ def test_a_queue_has_100_receivers_at_most(queue: TestQueue) -> None:
 
 
 def test_nothing_is_received_before_the_backfill_has_reached_it(
-    world: World, queue: TestQueue
+    world: World, logged: TestQueue
 ) -> None:
-    queue.add_receiver("first")
-    queue.send("old")
-    world.settle()
-    world.clock.pass_seconds(1)
-    queue.client.put(f"{queue.path}/receivers/second", {"start": "earliest"})
+    logged.client.put(f"{logged.path}/receivers/second", {"start": "earliest"})
     backfill = world.invoked.popleft()  # it is late
     world.clock.pass_seconds(1)
-    queue.send("new")
+    logged.send("new")
     world.settle()
-    assert queue.receive_all(receiver="second") == []
+    assert logged.receive_all(receiver="second") == []
 
     world.invoked.append(backfill)
     world.settle()
 
-    assert queue.bodies(receiver="second") == ["new", "old"]
+    assert logged.bodies(receiver="second") == ["new", "old"]
 
 
 @pytest.mark.few(2)
@@ -377,63 +383,55 @@ def test_nothing_is_received_before_the_backfill_has_reached_it(
 @pytest.mark.parametrize("repeated", [False, True])
 def test_a_receiver_whose_creation_stops_anywhere_gets_what_was_sent_before(
     world: World,
-    queue: TestQueue,
+    logged: TestQueue,
     monkeypatch: pytest.MonkeyPatch,
     applied: bool,
     repeated: bool,
 ) -> None:
-    queue.add_receiver("first")
-    queue.send("old")
-    world.settle()
-    world.clock.pass_seconds(1)
     store = BrokenStore(world, monkeypatch)
     for calls in range(20):
-        path = f"{queue.path}/receivers/r{calls}"
+        path = f"{logged.path}/receivers/r{calls}"
         store.break_after(calls, applied=applied)
-        status = queue.client.put(path, {"start": "earliest"}).status
+        status = logged.client.put(path, {"start": "earliest"}).status
         # The entry of the audit comes last, and its failure fails no call.
         assert status == 201 or (status == 503 and store.failed)
         store.mend()
         if repeated:
-            assert queue.client.put(path, {"start": "earliest"}).status in (200, 201)
-        elif queue.client.get(path).status == 404:
+            assert logged.client.put(path, {"start": "earliest"}).status in (200, 201)
+        elif logged.client.get(path).status == 404:
             continue  # nothing of it was stored
         world.clock.pass_seconds(60)
         world.run("sweep")
         world.settle()
 
-        assert queue.bodies(receiver=f"r{calls}") == ["old"]
+        assert logged.bodies(receiver=f"r{calls}") == ["old"]
         if not store.failed:
             return
     raise AssertionError("20 calls were not enough for a receiver")
 
 
 def test_nothing_is_received_after_a_repeated_put_before_the_backfill_has_reached_it(
-    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+    world: World, logged: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue.add_receiver("first")
-    queue.send("old")
-    world.settle()
-    world.clock.pass_seconds(1)
-    path = f"{queue.path}/receivers/second"
+    path = f"{logged.path}/receivers/second"
     store = BrokenStore(world, monkeypatch)
     calls = 0
     while not any(item["sk"]["S"] == "receiver#second" for item in world.items("directory")):
         store.break_after(calls, applied=True)
-        assert queue.client.put(path, {"start": "earliest"}).status == 503
+        assert logged.client.put(path, {"start": "earliest"}).status == 503
         store.mend()
         calls += 1
 
-    assert queue.client.put(path, {"start": "earliest"}).status == 200
+    assert logged.client.put(path, {"start": "earliest"}).status == 200
     world.clock.pass_seconds(1)
     backfill = world.invoked.popleft()  # it is late
-    queue.send("new")
+    logged.send("new")
     world.settle()
-    assert queue.receive_all(receiver="second") == []
+    assert logged.receive_all(receiver="second") == []
     world.invoked.append(backfill)
     world.settle()
 
-    assert queue.bodies(receiver="second") == ["new", "old"]
+    assert logged.bodies(receiver="second") == ["new", "old"]
 
 
 def test_a_deleted_queue_takes_its_receivers_along(

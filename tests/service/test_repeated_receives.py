@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from tests.service.test_waiting import send_to_groups
 
 from cirrusmq.base import ulid
 from cirrusmq_local.testing import Client, World
@@ -204,9 +205,7 @@ def test_a_message_that_comes_late_in_the_wait_is_found_by_its_repeat() -> None:
 def test_a_repeat_in_an_ordered_queue_costs_at_most_50_units(partitions: int) -> None:
     world = World()
     alice = queue(world, partitions, ordered=True)
-    for first in range(0, 1_000, 10):
-        messages = [{"body": "x" * 50, "group": str(first + n)} for n in range(10)]
-        alice.post("/queues/orders/messages", {"messages": messages})
+    send_to_groups(alice, 1_000, "x" * 50)
     for _ in range(20):
         alice.receive("orders", 16)
     token = attempt(world)

@@ -20,6 +20,13 @@ def ask(queue: TestQueue, body: str = "2+2", seconds: int = SECONDS, **more: Any
     return sent
 
 
+def asked(queue: TestQueue, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Send a request and receive it; the entry of the send, and the message."""
+    sent = ask(queue, **more)
+    (received,) = queue.receive()
+    return sent, received
+
+
 def answer(
     queue: TestQueue, message: dict[str, Any], body: str = "4", client: Client | None = None
 ) -> Reply:
@@ -95,8 +102,7 @@ def test_a_reply_ends_its_message_and_reaches_its_sender(
 
 
 def test_a_reply_may_be_bytes_with_attributes(queue: TestQueue) -> None:
-    sent = ask(queue)
-    (received,) = queue.receive()
+    sent, received = asked(queue)
     text = base64.b64encode(b"\xff\0").decode()
     given = {"body_base64": text, "attributes": {"unit": "kg", "raw": {"base64": text}}}
     path = f"{queue.path}/messages/{sent['id']}/reply"
@@ -108,8 +114,7 @@ def test_a_reply_may_be_bytes_with_attributes(queue: TestQueue) -> None:
 
 class TestExactlyOneReply:
     def test_the_same_again_is_told_the_same(self, world: World, queue: TestQueue) -> None:
-        sent = ask(queue)
-        (received,) = queue.receive()
+        sent, received = asked(queue)
         first = answer(queue, received)
         world.clock.pass_seconds(SECONDS + 5)
         assert answer(queue, received).json == first.json
@@ -118,8 +123,7 @@ class TestExactlyOneReply:
         assert look(queue, sent).json["reply"]["body"] == "4"
 
     def test_an_older_receipt_gives_none(self, world: World, queue: TestQueue) -> None:
-        sent = ask(queue)
-        (first,) = queue.receive()
+        sent, first = asked(queue)
         world.clock.pass_seconds(31)
         (second,) = queue.receive()
         late = answer(queue, first)
@@ -137,8 +141,7 @@ class TestExactlyOneReply:
         attributes: dict[str, Any],
     ) -> None:
         queue = make_queue("orders", **attributes)
-        sent = ask(queue)
-        (received,) = queue.receive()
+        sent, received = asked(queue)
         before_transactions(world, monkeypatch, lambda: answer(queue, received, "5"))
         slower = answer(queue, received, "4")
         assert (slower.status, slower.code) == (409, "Conflict")
@@ -147,8 +150,7 @@ class TestExactlyOneReply:
     def test_a_lease_that_passes_on_meanwhile_gives_none(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        sent = ask(queue)
-        (first,) = queue.receive()
+        sent, first = asked(queue)
         world.clock.pass_seconds(31)
         before_transactions(world, monkeypatch, queue.receive)
         assert answer(queue, first).code == "ReceiptExpired"
@@ -165,8 +167,7 @@ class TestExactlyOneReply:
         meanwhile: str,
     ) -> None:
         queue = make_queue("orders", **attributes)
-        sent = ask(queue)
-        (received,) = queue.receive()
+        sent, received = asked(queue)
 
         def act() -> None:
             if meanwhile == "held longer":
@@ -237,8 +238,7 @@ class TestCrashes:
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch, applied: bool
     ) -> None:
         for calls in range(20):
-            sent = ask(queue)
-            (received,) = queue.receive()
+            sent, received = asked(queue)
             world.clock.pass_seconds(SECONDS + 2)
             store = BrokenStore(world, monkeypatch)
             store.break_after(calls, applied=applied)
@@ -276,8 +276,7 @@ class TestTheDeadline:
         world.engine.close()
 
     def test_a_replier_is_told_that_nobody_waits(self, world: World, queue: TestQueue) -> None:
-        ask(queue, seconds=20)
-        (received,) = queue.receive()
+        _, received = asked(queue, seconds=20)
         assert to_ms(received["visible_at"]) == to_ms(received["reply_by"])
         world.clock.pass_seconds(20)
         late = answer(queue, received)
@@ -288,8 +287,7 @@ class TestTheDeadline:
     def test_a_slow_replier_and_its_asker_are_told_the_same(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        sent = ask(queue, seconds=20)
-        (received,) = queue.receive()
+        sent, received = asked(queue, seconds=20)
         told: list[str] = []
 
         def pass_time() -> None:
@@ -304,8 +302,7 @@ class TestTheDeadline:
     def test_a_reply_just_before_an_asker_gives_up_reaches_it(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        sent = ask(queue, seconds=20)
-        (received,) = queue.receive()
+        sent, received = asked(queue, seconds=20)
 
         def reply_first(operation: str, request: Any) -> None:
             if operation == "PutItem" and request["Item"]["pk"]["S"].startswith("Y#"):
@@ -343,8 +340,7 @@ class TestWaiting:
     def test_it_ends_with_the_reply(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        sent = ask(queue)
-        (received,) = queue.receive()
+        sent, received = asked(queue)
         begun_ms = world.clock.now_ms()
         after(world, monkeypatch, 3, lambda: answer(queue, received))
         assert state(queue, sent, 20) == "replied"
@@ -393,8 +389,7 @@ class TestOtherFeatures:
         assert failed.receive_all() == queue.receive_all() == []
 
     def test_a_purge_leaves_nobody_to_reply(self, world: World, queue: TestQueue) -> None:
-        sent = ask(queue)
-        (received,) = queue.receive()
+        sent, received = asked(queue)
         queue.run("purge")
         assert answer(queue, received).code == "ReceiptExpired"
         world.clock.pass_seconds(SECONDS + 2)
@@ -566,8 +561,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("size", [262_144, 262_145])
     def test_a_reply_has_at_most_256_kb(self, queue: TestQueue, size: int) -> None:
-        ask(queue)
-        (received,) = queue.receive()
+        _, received = asked(queue)
         reply = answer(queue, received, "é" + "x" * (size - 2))
         assert reply.code == (None if size == 262_144 else "MessageTooLarge")
 
@@ -592,8 +586,7 @@ def test_a_request_costs_so_much(
     world: World, make_queue: MakeQueue, case: str, writes: int, reads: float
 ) -> None:
     queue = make_queue("orders", partitions=1)
-    sent = ask(queue, "1")
-    (received,) = queue.receive()
+    sent, received = asked(queue, body="1")
     queue.send("other")  # attributes are cached
     if case == "give up":
         world.clock.pass_seconds(SECONDS + 2)

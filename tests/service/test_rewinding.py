@@ -7,11 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 import pytest
-from tests.service.conftest import (
-    MakeQueue,
-    TestQueue,
-    to_ms,
-)
+from tests.service.conftest import MakeQueue, TestQueue, to_ms
 from tests.service.crashes import amid, crash, run_in_small_steps
 
 from cirrusmq.operations import runner
@@ -25,15 +21,6 @@ Now = Callable[..., str]
 def rewindable(make_queue: MakeQueue) -> TestQueue:
     """A queue that keeps deleted messages for an hour."""
     return make_queue("orders", rewind_seconds=3_600)
-
-
-def consume(queue: TestQueue) -> list[str]:
-    """Receive and delete everything; answers the bodies in the order received."""
-    bodies = []
-    while received := queue.receive():
-        bodies += [message["body"] for message in received]
-        queue.delete(*received)
-    return bodies
 
 
 @pytest.mark.parametrize("size", [1, 3_000])
@@ -67,7 +54,7 @@ def test_only_messages_sent_at_the_time_or_later_come_back(
     for body in "abc":
         rewindable.send(body)
         world.clock.pass_seconds(1)
-    consume(rewindable)
+    rewindable.consume()
 
     rewindable.run("rewind", to=now(-2))
 
@@ -79,7 +66,7 @@ def test_the_time_of_sending_counts_not_that_of_deleting(
 ) -> None:
     rewindable.send("early")
     world.clock.pass_seconds(100)
-    consume(rewindable)
+    rewindable.consume()
 
     assert rewindable.run("rewind", to=now(-1))["done"] == 0
     assert rewindable.bodies() == []
@@ -124,7 +111,7 @@ def test_nothing_is_rewound_past_its_expiry(world: World, make_queue: MakeQueue,
     queue = make_queue(message_retention_seconds=100, rewind_seconds=100)
     start = now()
     queue.send("x")
-    consume(queue)
+    queue.consume()
     queue.patch(message_retention_seconds=1_000, rewind_seconds=1_000)
     world.clock.pass_seconds(100)
 
@@ -155,7 +142,7 @@ def test_with_one_partition_rewound_messages_come_in_order_of_sending(
     queue.run("rewind", to=start)
 
     deleted = {message["body"] for message in held[:33]}
-    assert [each for each in consume(queue) if each in deleted] == sorted(deleted)
+    assert [each for each in queue.consume() if each in deleted] == sorted(deleted)
 
 
 class TestWhatIsRefused:
@@ -187,13 +174,13 @@ class TestWhatIsRefused:
         world.clock.pass_seconds(10)
         moment = datetime.fromisoformat(now()).timestamp()
         rewindable.send("after")
-        consume(rewindable)
+        rewindable.consume()
         assert rewindable.run("rewind", to=moment)["done"] == 1
         assert rewindable.bodies() == ["after"]
 
     def test_other_offsets_are_understood(self, rewindable: TestQueue) -> None:
         rewindable.send("x")
-        consume(rewindable)
+        rewindable.consume()
 
         assert rewindable.run("rewind", to="2026-11-18T12:06:40+01:00")["done"] == 1
 
@@ -236,7 +223,7 @@ class TestTurningItOff:
         world.clock.pass_seconds(1)
         rewindable.patch(rewind_seconds=3_600)
         world.clock.pass_seconds(1)
-        consume(rewindable)
+        rewindable.consume()
 
         assert rewindable.counts() == {"rewindable": 2}
         assert rewindable.run("rewind", to=start)["done"] == 2
@@ -268,21 +255,21 @@ def test_ordered_messages_come_back_in_the_order_of_sending(
     for number in range(20):
         queue.send(f"{number:02}", group="g")
         world.clock.pass_seconds(0.5)
-    assert consume(queue) == [f"{number:02}" for number in range(20)]
+    assert queue.consume() == [f"{number:02}" for number in range(20)]
 
     queue.run("rewind", to=start)
 
-    assert consume(queue) == [f"{number:02}" for number in range(20)]
+    assert queue.consume() == [f"{number:02}" for number in range(20)]
 
 
 def test_a_rewound_message_can_be_rewound_again(rewindable: TestQueue, now: Now) -> None:
     start = now()
     rewindable.send("a", "b")
     for _ in range(3):
-        assert len(consume(rewindable)) == 2
+        assert len(rewindable.consume()) == 2
         assert rewindable.run("rewind", to=start)["done"] == 2
     assert rewindable.run("rewind", to=start)["done"] == 0
-    assert len(consume(rewindable)) == 2
+    assert len(rewindable.consume()) == 2
 
 
 def test_a_message_that_waited_for_a_retry_can_be_rewound(
@@ -292,7 +279,7 @@ def test_a_message_that_waited_for_a_retry_can_be_rewound(
     rewindable.send("a", "b" * 2_000, "c")
     rewindable.give_back(*rewindable.receive(), delay_seconds=100)
     world.clock.pass_seconds(200)
-    consume(rewindable)
+    rewindable.consume()
 
     assert rewindable.run("rewind", to=start)["done"] == 3
     assert rewindable.bodies() == ["a", "b" * 2_000, "c"]
@@ -351,7 +338,7 @@ class TestFailures:
             world.clock.pass_seconds(0.01)
             _, event = world.invoked.popleft()
             runner.run(world.core, Pointer(**event["operation"]), 0)
-            consumed += consume(rewindable)
+            consumed += rewindable.consume()
 
         assert sorted(consumed) == self.EXPECTED
 
@@ -389,13 +376,13 @@ def test_a_run_that_is_out_of_time_stops_in_the_middle_of_a_page(
     start = now()
     for n in range(50):
         queue.send(str(n))
-    bodies = consume(queue)
+    bodies = queue.consume()
     world.clock.pass_seconds(1)
     operation = queue.start("rewind", to=start)
 
     assert run_in_small_steps(world) > 3
 
-    assert sorted(consume(queue)) == sorted(bodies)
+    assert sorted(queue.consume()) == sorted(bodies)
     assert queue.client.get(f"/operations/{operation}").json["done"] == 50
 
 
@@ -423,12 +410,12 @@ def test_rewinds_of_a_queue_run_one_after_the_other(
 ) -> None:
     start = now()
     rewindable.send("a")
-    consume(rewindable)
+    rewindable.consume()
     first = rewindable.client.post("/queues/orders/rewind", {"to": start}).json["operation"]
     world.invoked.clear()  # its runner is lost; the sweep starts it again
     world.clock.pass_seconds(1)
     rewindable.send("b")
-    consume(rewindable)
+    rewindable.consume()
     world.clock.pass_seconds(1)
     second = rewindable.client.post("/queues/orders/rewind", {"to": start}).json["operation"]
     world.settle()

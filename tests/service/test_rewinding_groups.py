@@ -20,22 +20,14 @@ DAY = 86_400
 
 def rewind(group: TestSubscription, to: Any, *, settle: bool = True) -> str:
     """Rewind a group; answers the operation's id."""
-    reply = try_rewind(group, to)
-    assert reply.status == 202, reply.text
+    operation = group.start("rewind", to=to)
     if settle:
         group.client.world.settle()
-    return str(reply.json["operation"])
+    return operation
 
 
 def try_rewind(group: TestSubscription, to: Any) -> Reply:
     return group.client.post(f"{group.path}/rewind", {"to": to})
-
-
-def operation(alice: Client, operation_id: str) -> Message:
-    reply = alice.get(f"/operations/{operation_id}")
-    assert reply.status == 200, reply.text
-    shown: Message = reply.json
-    return shown
 
 
 def publish_each(topic: TestTopic, *bodies: str, **fields: Any) -> list[Message]:
@@ -54,19 +46,12 @@ def take_all(group: TestSubscription) -> list[str]:
 
 def receive_all(group: TestSubscription) -> list[Message]:
     """Receive what is in all partitions, in order of sending."""
-    received: list[Message] = []
-    while some := group.receive():
-        received += some
-    return sorted(received, key=lambda message: str(message["sent_at"]))
+    return sorted(group.receive_all(), key=lambda message: str(message["sent_at"]))
 
 
 def take_in_order(group: TestSubscription) -> list[str]:
     """Receive and delete all that there is; the bodies in order."""
-    bodies: list[str] = []
-    while received := group.receive(1):
-        bodies += [message["body"] for message in received]
-        group.delete(*received)
-    return bodies
+    return group.consume(1)
 
 
 def handed(world: World) -> list[str]:
@@ -166,7 +151,7 @@ class TestRewinds:
         _, second, _ = publish_each(topic, "1", "2", "3")
         assert take_all(group) == ["1", "2", "3"]
         started = rewind(group, second["sent_at"])
-        shown = operation(alice, started)
+        shown = alice.get(f"/operations/{started}").json
         assert (shown["kind"], shown["state"], shown["done"]) == ("replay", "succeeded", 2)
         publish_each(topic, "4")
         received = {message["body"]: message for message in receive_all(group)}
@@ -196,7 +181,7 @@ class TestRewinds:
         started = rewind(group, first["sent_at"], settle=False)
         event = world.invoked.popleft()
         topic.publish("3")
-        assert operation(alice, started)["state"] == "running"
+        assert alice.get(f"/operations/{started}").json["state"] == "running"
         assert group.receive() == []
         assert group.peek() == []
         assert topic.trace(first["id"])["group"]["state"] == "pending"
@@ -343,7 +328,7 @@ class TestRewinds:
         started = rewind(group, first["sent_at"], settle=False)
         assert alice.delete(group.path).status == 204
         world.settle()
-        assert operation(alice, started)["state"] == "failed"
+        assert alice.get(f"/operations/{started}").json["state"] == "failed"
 
     def test_bad_times_and_subscriptions_are_refused(
         self, topic: TestTopic, now: Any, alice: Client

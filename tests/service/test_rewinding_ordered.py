@@ -35,15 +35,6 @@ def send_each(world: World, queue: TestQueue, *numbers: object, group: str = "g"
         world.clock.pass_seconds(0.1)
 
 
-def consume(queue: TestQueue, limit: int = 1) -> list[str]:
-    """Receive so many at a time and delete them. Returns the bodies in the order received."""
-    got = []
-    while held := queue.receive(limit):
-        got += bodies(held)
-        queue.delete(*held)
-    return got
-
-
 @pytest.mark.parametrize("earlier", [2, 60])
 def test_they_wait_while_a_later_one_is_held_and_come_once_it_is_settled(
     world: World, ordered: TestQueue, now: Now, earlier: int
@@ -62,7 +53,7 @@ def test_they_wait_while_a_later_one_is_held_and_come_once_it_is_settled(
     world.clock.pass_seconds(120)
     assert ordered.receive() == []
     ordered.delete(held)
-    assert consume(ordered) == [*map(str, range(earlier)), str(earlier + 1)]
+    assert ordered.consume(1) == [*map(str, range(earlier)), str(earlier + 1)]
 
 
 def test_they_come_first_when_the_lease_of_the_later_one_ends(
@@ -77,7 +68,7 @@ def test_they_come_first_when_the_lease_of_the_later_one_ends(
 
     world.clock.pass_seconds(31)
 
-    assert consume(ordered) == ["1", "2", "3"]
+    assert ordered.consume(1) == ["1", "2", "3"]
 
 
 def test_messages_of_one_send_wait_for_each_other_too(
@@ -94,7 +85,7 @@ def test_messages_of_one_send_wait_for_each_other_too(
 
     assert ordered.receive() == []
     ordered.delete(two)
-    assert consume(ordered) == ["1", "3"]
+    assert ordered.consume(1) == ["1", "3"]
 
 
 def test_a_group_that_is_free_does_not_wait_for_another(
@@ -114,9 +105,9 @@ def test_a_group_that_is_free_does_not_wait_for_another(
     world.clock.pass_seconds(31 - 2)
     ordered.hold(three, 30)
     world.clock.pass_seconds(2)
-    assert consume(ordered) == ["4", "5", "6"]
+    assert ordered.consume(1) == ["4", "5", "6"]
     ordered.delete(three)
-    assert consume(ordered) == ["1", "2"]
+    assert ordered.consume(1) == ["1", "2"]
 
 
 def test_whoever_read_a_later_one_before_cannot_take_it_any_more(
@@ -139,7 +130,7 @@ def test_whoever_read_a_later_one_before_cannot_take_it_any_more(
 
     assert (first, late) == (["1"], [])
     world.clock.pass_seconds(31)
-    assert consume(ordered) == ["1", "2", "3"]
+    assert ordered.consume(1) == ["1", "2", "3"]
 
 
 def test_a_rewind_that_stops_anywhere_leaves_no_group_waiting_for_good(
@@ -147,14 +138,14 @@ def test_a_rewind_that_stops_anywhere_leaves_no_group_waiting_for_good(
 ) -> None:
     start = now()
     send_each(world, ordered, *range(50))
-    assert len(consume(ordered)) == 50
+    assert len(ordered.consume(1)) == 50
     world.clock.pass_seconds(1)
     ordered.start("rewind", to=start)
 
     assert run_in_small_steps(world) > 2
 
     assert ordered.counts() == {"active": 50}
-    assert consume(ordered) == [*map(str, range(50))]
+    assert ordered.consume(1) == [*map(str, range(50))]
 
 
 def test_a_second_rewind_and_a_purge_find_those_that_wait(
@@ -193,5 +184,5 @@ def test_a_message_that_is_used_up_is_not_received_behind_a_rewound_one(
     queue.give_back(held)
     world.clock.pass_seconds(5)
 
-    assert consume(queue, 16) == ["done", "next"]
+    assert queue.consume() == ["done", "next"]
     assert dead.bodies() == ["used up"]

@@ -64,10 +64,6 @@ def parcels(world: World) -> list[dict[str, Any]]:
     return [item for item in world.items() if item["pk"]["S"].startswith("Q#")]
 
 
-def bodies(queue: TestQueue) -> list[str]:
-    return [each["body"] for each in queue.receive_all(wait_seconds=0)]
-
-
 class TestFiring:
     def test_a_message_is_there_at_its_minute(
         self, world: World, queue: TestQueue, alice: Client
@@ -75,9 +71,9 @@ class TestFiring:
         first_ms = due_soon(world, alice, queue=queue.name)
 
         go_to(world, first_ms - 1)
-        assert bodies(queue) == []
+        assert queue.bodies() == []
         go_to(world, first_ms)
-        assert bodies(queue) == ["tick"]
+        assert queue.bodies() == ["tick"]
         assert due_at(alice) == first_ms + 3_600_000
         assert len(marks(world)) == 1
 
@@ -87,7 +83,7 @@ class TestFiring:
         sweep_for(world, 20)
         minutes = (world.clock.now_ms() - begun_ms) // 60_000 + 1
 
-        assert len(bodies(queue)) == minutes
+        assert len(queue.bodies()) == minutes
 
     def test_it_costs_six_write_units(self, world: World, queue: TestQueue, alice: Client) -> None:
         first_ms = due_soon(world, alice, queue=queue.name)
@@ -106,9 +102,9 @@ class TestFiring:
         world.settle()
 
         go_to(world, first_ms - 1)
-        assert bodies(queue) == []
+        assert queue.bodies() == []
         go_to(world, first_ms)
-        assert bodies(queue) == ["tick"]
+        assert queue.bodies() == ["tick"]
 
     @pytest.mark.parametrize(
         ("attributes", "message"),
@@ -149,7 +145,7 @@ class TestFiring:
         assert [each["body"] for each in queue.receive_all(receiver="audit", wait_seconds=0)] == [
             "tick"
         ]
-        assert bodies(queue) == ["tick"]
+        assert queue.bodies() == ["tick"]
 
     def test_its_message_is_found_by_its_id(
         self, world: World, queue: TestQueue, alice: Client
@@ -161,7 +157,7 @@ class TestFiring:
 
         assert alice.delete(f"{queue.path}/messages/{waiting['id']}").status == 204
         world.clock.pass_seconds(120)
-        assert bodies(queue) == []
+        assert queue.bodies() == []
 
     def test_without_schedules_a_sweep_reads_no_marks(self, world: World) -> None:
         world.run("sweep")
@@ -190,7 +186,7 @@ class TestFiring:
         assert "scheduled" not in rounds
         made(alice, queue=queue.name, **MINUTE)
         sweep_for(world, 6)
-        assert bodies(queue)
+        assert queue.bodies()
 
 
 def _queue(world: World) -> str:
@@ -222,7 +218,7 @@ class TestCrashes:
         go_to(world, first_ms - 50_000)
         sweep_for(world, 3)
 
-        assert bodies(queue) == ["tick"]
+        assert queue.bodies() == ["tick"]
         assert len(marks(world)) == 1
 
     def test_two_sweeps_that_read_the_same_mark(
@@ -236,7 +232,7 @@ class TestCrashes:
         world.clock.pass_seconds(120)
 
         assert inside
-        assert bodies(queue) == ["tick"]
+        assert queue.bodies() == ["tick"]
 
 
 class TestMissedTimes:
@@ -249,7 +245,7 @@ class TestMissedTimes:
         # The last time is over for just more than a minute.
         go_to(world, first_ms + 61 * 60_000 + 1)
         world.run("sweep")
-        late = len(bodies(queue))
+        late = len(queue.bodies())
 
         # The next minute's is not missed: it is over for a minute at most.
         assert late == count + 1
@@ -270,7 +266,7 @@ class TestMissedTimes:
         go_to(world, due_at(alice) + 300 * 60_000 + 1)
         world.run("sweep")
 
-        assert len(bodies(queue)) == 101
+        assert len(queue.bodies()) == 101
 
     def test_a_clock_that_is_set_back_fires_nothing_again(
         self, world: World, queue: TestQueue, alice: Client
@@ -279,7 +275,7 @@ class TestMissedTimes:
         world.clock.pass_seconds(-600)
         sweep_for(world, 12)
 
-        assert bodies(queue) == ["tick"]
+        assert queue.bodies() == ["tick"]
 
 
 class TestChanges:
@@ -300,7 +296,7 @@ class TestChanges:
         world.run("sweep")
         minutes = (world.clock.now_ms() - first_ms) // 60_000 + 1
 
-        assert len(bodies(queue)) == minutes
+        assert len(queue.bodies()) == minutes
 
     def test_times_behind_three_minutes_have_the_new_message(
         self, world: World, queue: TestQueue, alice: Client
@@ -316,7 +312,7 @@ class TestChanges:
         assert deleted.status == 200
         sweep_for(world, 3)
 
-        assert set(bodies(queue)) == {"new"}
+        assert set(queue.bodies()) == {"new"}
 
     def test_the_same_again_changes_nothing(self, queue: TestQueue, alice: Client) -> None:
         first = put(alice, queue=queue.name, **MINUTE)
@@ -338,7 +334,7 @@ class TestChanges:
         assert alice.delete("/schedules/ticks").status == 204
         sweep_for(world, 6)
 
-        assert bodies(queue) == []
+        assert queue.bodies() == []
         assert marks(world) == []
         assert alice.get("/schedules/ticks").code == "ScheduleNotFound"
         assert alice.delete("/schedules/ticks").code == "ScheduleNotFound"
@@ -372,7 +368,7 @@ class TestErrors:
         world.run("sweep")
         assert alice.get("/schedules/ticks").json["last_error"] is None
         world.clock.pass_seconds(120)
-        assert bodies(again)
+        assert again.bodies()
 
     def test_an_answer_has_the_message_as_it_was_given(
         self, queue: TestQueue, alice: Client

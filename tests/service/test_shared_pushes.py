@@ -162,6 +162,11 @@ def test_one_that_retries_is_tried_for_once_and_read_from_then_on(
     assert posted(world) == {NAMES[0]: 1}
 
 
+def held(world: World) -> set[str]:
+    """The subscriptions whose posts somebody holds."""
+    return {item["subscription"]["S"] for item in world.items() if "holder" in item}
+
+
 class TestHanging:
     def test_one_that_hangs_holds_up_no_other_and_keeps_its_own_lease_alone(
         self, world: World, topic: TestTopic
@@ -172,22 +177,19 @@ class TestHanging:
         fan_out(topic, "one")
         others_are_free = []
 
-        def held() -> set[str]:
-            return {item["subscription"]["S"] for item in world.items() if "holder" in item}
-
         def answer(url: str) -> None:
             if of_path(url) != NAMES[0]:
                 return
             until = time.monotonic() + 10
-            while held() != {NAMES[0]} and time.monotonic() < until:
+            while held(world) != {NAMES[0]} and time.monotonic() < until:
                 time.sleep(0.01)
-            others_are_free.append(held() == {NAMES[0]})
+            others_are_free.append(held(world) == {NAMES[0]})
 
         world.endpoint = answer
         world.settle()
         assert others_are_free == [True]
         assert posted(world) == dict.fromkeys(NAMES, 2)
-        assert held() == set()
+        assert held(world) == set()
 
     def test_one_that_waits_for_its_rate_holds_up_no_other_and_leaves(
         self,
@@ -207,8 +209,9 @@ class TestHanging:
         others_are_done: list[bool] = []
 
         def done() -> bool:
-            held = {item["subscription"]["S"] for item in world.items() if "holder" in item}
-            return held == {NAMES[0]} and all(posted(world)[name] == 6 for name in NAMES[1:6])
+            return held(world) == {NAMES[0]} and all(
+                posted(world)[name] == 6 for name in NAMES[1:6]
+            )
 
         def wait(seconds: float) -> None:
             until = time.monotonic() + 10
@@ -237,11 +240,7 @@ class TestLeaving:
     ) -> None:
         subscribe(topic, NAMES[:2], max_in_flight=1)
         hold_to_be_fast(world)
-
-        def slowly(url: str) -> None:
-            world.clock.pass_seconds(0.3)
-
-        world.endpoint = slowly
+        world.endpoint = lambda url: world.clock.pass_seconds(0.3)
         (event,) = fan_out(topic, *(str(number) for number in range(16)))
         world.invoked.clear()
         world.run("push", event)

@@ -47,9 +47,7 @@ class Consumer:
         self.bodies: list[str] = []
 
     def __call__(self) -> None:
-        while messages := self._queue.receive(**self._fields):
-            self.bodies += [message["body"] for message in messages]
-            self._queue.delete(*messages)
+        self.bodies += self._queue.consume(**self._fields)
 
 
 def make_reader(alice: Client, kind: str) -> tuple[Callable[[str], None], Callable[[], list[str]]]:

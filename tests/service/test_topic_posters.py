@@ -517,12 +517,7 @@ class TestRescue:
         bodies = [f"{number:02d}" for number in range(100)]
         publish_alone(world, topic, bodies, group="one")
         Schedules(world, sweeps=True).pass_seconds(70)
-        dead = TestQueue(alice, "dead")
-        found: list[str] = []
-        while some := dead.receive(16):
-            found += [each["body"] for each in some]
-            dead.delete(*some)
-        assert found == bodies
+        assert TestQueue(alice, "dead").consume() == bodies
 
 
 class TestAnotherPolicy:

@@ -29,10 +29,9 @@ def die_while_posting(topic: TestTopic, subscriber: Subscriber, *bodies: str) ->
 
 
 def test_nothing_passes_a_message_that_a_dead_process_was_posting_where_order_counts(
-    world: World, topic: TestTopic
+    world: World, topic: TestTopic, subscriber: Subscriber
 ) -> None:
     topic.subscribe("web", "http", **BACKOFF)
-    subscriber = world.subscriber()
     die_while_posting(topic, subscriber, "one", "two")
     world.run("sweep")
     world.settle()
@@ -44,10 +43,13 @@ def test_nothing_passes_a_message_that_a_dead_process_was_posting_where_order_co
 @pytest.mark.parametrize("attributes", [{}, BACKOFF])
 @pytest.mark.parametrize("seconds", [9.0, 14.0, 28.0, 40.0])
 def test_no_post_starts_so_late_that_its_hold_could_end_first(
-    world: World, topic: TestTopic, attributes: dict[str, Any], seconds: float
+    world: World,
+    topic: TestTopic,
+    subscriber: Subscriber,
+    attributes: dict[str, Any],
+    seconds: float,
 ) -> None:
     web = topic.subscribe("web", "http", **attributes)
-    subscriber = world.subscriber()
     store, slow = world.core.store, [seconds]
     call, answer = store._call, world.endpoint
     left_ms: list[int] = []
@@ -75,10 +77,9 @@ def test_no_post_starts_so_late_that_its_hold_could_end_first(
 
 @pytest.mark.parametrize("attributes", [{}, BACKOFF])
 def test_what_a_killed_stack_was_posting_is_free_when_it_starts_again(
-    world: World, topic: TestTopic, attributes: dict[str, Any]
+    world: World, topic: TestTopic, subscriber: Subscriber, attributes: dict[str, Any]
 ) -> None:
     web = topic.subscribe("web", "http", **attributes)
-    subscriber = world.subscriber()
     die_while_posting(topic, subscriber, "one", "two")
     world.run("sweep")
     world.settle()
@@ -92,9 +93,10 @@ def test_what_a_killed_stack_was_posting_is_free_when_it_starts_again(
     assert web.show()["counts"]["active"] == 0
 
 
-def test_a_push_reads_no_more_for_what_was_delivered_before(world: World, topic: TestTopic) -> None:
+def test_a_push_reads_no_more_for_what_was_delivered_before(
+    world: World, topic: TestTopic, subscriber: Subscriber
+) -> None:
     topic.subscribe("web", "http")
-    subscriber = world.subscriber()
 
     def read_units() -> float:
         return world.units(lambda: topic.publish("x" * 200))[1]
@@ -109,12 +111,11 @@ def test_a_push_reads_no_more_for_what_was_delivered_before(world: World, topic:
 
 @pytest.mark.long
 def test_what_was_blocked_all_its_life_becomes_a_dead_letter(
-    world: World, topic: TestTopic, make_queue: MakeQueue
+    world: World, topic: TestTopic, subscriber: Subscriber, make_queue: MakeQueue
 ) -> None:
     dead = make_queue("dead")
     web = topic.subscribe("web", "http", dead_letter_queue="dead")
     topic.subscribe("other", "http", endpoint="http://127.0.0.1:9/other")
-    subscriber = world.subscriber()
     subscriber.down()
     schedules = Schedules(world, sweeps=True, sweep_minutes=30)
     bodies = [f"{number:03d}" for number in range(96)]

@@ -334,7 +334,8 @@ class TestPoliciesThatEndInADeadLetterQueue:
             # The next attempt would be in the last two minutes: the message is not lost in silence.
             (
                 {"ordered": True, "retry": {"policy": "ordered", "interval_seconds": 30}},
-                *(30, 120),
+                30,
+                120,
             ),
             ({"retry": {"policy": "http_unordered"}}, 300, 300),
         ],

@@ -275,12 +275,13 @@ def test_versions_that_take_too_long_are_reported_before_the_hook_is_ended(
     assert rollout.world.clock.now_ms() - begun_ms < 450_000
 
 
+def fails(*_: Any) -> Any:
+    raise Unavailable
+
+
 def test_whatever_goes_wrong_in_the_hook_is_reported(
     rollout: Rollout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: Any) -> Any:
-        raise Unavailable
-
     with monkeypatch.context() as patched:
         patched.setattr(trial, "create_queue", fails)
         rollout.ends("Failed")
@@ -306,9 +307,6 @@ def test_a_report_that_codedeploy_does_not_take_is_made_again_by_lambda(
 def test_tidying_up_that_fails_says_nothing_of_the_versions(
     rollout: Rollout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: Any) -> Any:
-        raise Unavailable
-
     with monkeypatch.context() as patched:
         patched.setattr(trial, "delete_queue", fails)
         patched.setattr(trial, "delete_passing_key", fails)

@@ -20,6 +20,7 @@ from cirrusmq_local.testing import World
 
 INVOKE = {"function": "handler", "max_concurrency": 1}
 DEAD = {"queue": "dead", "max_receives": 3}
+DEAD_AT_ONCE = {"queue": "dead", "max_receives": 1}
 KINDS = ["plain", "ordered", "fair", "subscription", "ordered subscription"]
 
 
@@ -210,11 +211,7 @@ def test_a_function_that_never_begins_is_called_in_steps_and_has_an_end(
 ) -> None:
     monkeypatch.setattr(limits, "UNTRIED_RECEIVES", 4)
     dead = make_queue("dead")
-    queue = make_queue(
-        invoke=INVOKE,
-        visibility_timeout_seconds=10,
-        dead_letter={"queue": "dead", "max_receives": 1},
-    )
+    queue = make_queue(invoke=INVOKE, visibility_timeout_seconds=10, dead_letter=DEAD_AT_ONCE)
     times: list[int] = []
 
     def handle(event: dict[str, Any]) -> Any:
@@ -234,11 +231,7 @@ def test_a_function_that_never_begins_is_called_in_steps_and_has_an_end(
 def test_a_call_that_lambda_refuses_does_not_count(world: World, make_queue: MakeQueue) -> None:
     """A throttled function has begun nothing, however often."""
     dead = make_queue("dead")
-    queue = make_queue(
-        invoke=INVOKE,
-        visibility_timeout_seconds=2,
-        dead_letter={"queue": "dead", "max_receives": 1},
-    )
+    queue = make_queue(invoke=INVOKE, visibility_timeout_seconds=2, dead_letter=DEAD_AT_ONCE)
     seen: list[str] = []
     call, refusals = world.core.call, iter(range(6))
 

@@ -24,6 +24,22 @@ def units(world: World) -> float:
     return float(world.engine.capacity()["read_units"])
 
 
+def hold_all(alice: Client, count: int, path: str = "/queues/orders") -> None:
+    """Hold all messages that there are for an hour."""
+    wanted = {"max": 16, "visibility_timeout_seconds": 3_600, "wait_seconds": 20}
+    held = 0
+    while some := alice.post(f"{path}/messages/receive", wanted).json["messages"]:
+        held += len(some)
+    assert held == count
+
+
+def send_to_groups(alice: Client, count: int, body: str) -> None:
+    """A message in each of so many groups."""
+    for first in range(0, count, 10):
+        messages = [{"body": body, "group": str(first + n)} for n in range(10)]
+        alice.post("/queues/orders/messages", {"messages": messages})
+
+
 def poll_units(world: World, alice: Client, path: str, **fields: Any) -> float:
     """Read units of all tables that a poll of 20 s takes without any message."""
     before = units(world)
@@ -129,13 +145,8 @@ def is_backlogged(request: pytest.FixtureRequest) -> tuple[World, Client]:
     world = World()
     alice = world.client("alice", admin=True)
     alice.put("/queues/orders", {"ordered": True, "partitions": request.param})
-    for first in range(0, 1_000, 10):
-        messages = [{"body": "x" * 50, "group": str(first + n)} for n in range(10)]
-        alice.post("/queues/orders/messages", {"messages": messages})
-    held = 0
-    while some := alice.receive("orders", visibility_timeout_seconds=3_600, wait_seconds=20):
-        held += len(some)
-    assert held == 1_000
+    send_to_groups(alice, 1_000, "x" * 50)
+    hold_all(alice, 1_000)
     return world, alice
 
 
@@ -172,15 +183,8 @@ class TestHeldGroups:
     ) -> None:
         world, alice = cloud()
         alice.put("/queues/orders", {kind: True, "partitions": partitions})
-        for first in range(0, count, 10):
-            messages = [{"body": "x" * 900, "group": str(first + n)} for n in range(10)]
-            alice.post("/queues/orders/messages", {"messages": messages})
-        held = 0
-        while some := alice.receive(
-            "orders", 16, visibility_timeout_seconds=3_600, wait_seconds=20
-        ):
-            held += len(some)
-        assert held == count
+        send_to_groups(alice, count, "x" * 900)
+        hold_all(alice, count)
         world.clock.pass_seconds(10)
 
         for _ in range(3):
@@ -195,11 +199,7 @@ class TestHeldGroups:
             published = {"messages": [{"body": "x" * 900, "group": str(number)}]}
             assert alice.post("/topics/news/messages", published).status == 201
         world.settle()
-        wanted = {"max": 16, "visibility_timeout_seconds": 3_600, "wait_seconds": 20}
-        held = 0
-        while some := alice.post(f"{path}/messages/receive", wanted).json["messages"]:
-            held += len(some)
-        assert held == 100
+        hold_all(alice, 100, path)
 
         for _ in range(3):
             assert poll_units(world, alice, path) <= POLL_UNITS
