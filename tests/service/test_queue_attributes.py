@@ -71,12 +71,6 @@ def test_an_attribute_is_taken_at_both_edges_and_refused_beyond(
     assert alice.get("/queues/refused").code == "QueueNotFound"
 
 
-def test_the_wait_of_a_receive_may_have_a_fraction(alice: Client) -> None:
-    assert alice.put("/queues/q", {"receive_wait_seconds": 0.25}).json["receive_wait_seconds"] == (
-        0.25
-    )
-
-
 @pytest.mark.parametrize("name", ["a", "Z" * 64, "a-b_9", "A1"])
 def test_a_name_is_a_letter_then_letters_digits_dashes_and_underscores(
     alice: Client, name: str

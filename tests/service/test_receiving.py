@@ -97,7 +97,7 @@ class TestWaiting:
             assert post(queue, wait_seconds=seconds).json == {"messages": []}
             assert world.clock.now_ms() - before == 1000 * seconds
 
-    @pytest.mark.parametrize("seconds", [0, 0.2, 3])
+    @pytest.mark.parametrize("seconds", [0, 0.25, 3])
     def test_without_a_wait_the_queues_counts(
         self, world: World, make_queue: MakeQueue, seconds: float
     ) -> None:

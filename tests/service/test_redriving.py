@@ -46,19 +46,6 @@ def test_without_a_target_messages_go_back_to_their_source(
         assert message["sent_at"] == "2026-11-18T11:06:50.000Z"
 
 
-def test_with_a_target_they_go_there(
-    dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
-) -> None:
-    target = make_queue("target")
-    kill(queue, "a", "b")
-    dead.send("never dead")
-
-    assert dead.run("redrive", to="target")["done"] == 3
-
-    assert target.bodies() == ["a", "b", "never dead"]
-    assert queue.bodies() == dead.bodies() == []
-
-
 @pytest.mark.parametrize(("limit", "moved"), [(1, 1), (5, 5), (6, 6), (1_000_000_000, 6)])
 def test_at_most_max_messages_move(
     dead: TestQueue, queue: TestQueue, limit: int, moved: int
@@ -108,17 +95,6 @@ def test_a_runner_that_stood_still_moves_nothing_beside_its_successor(
 
     assert dead.client.get(f"/operations/{operation}").json["done"] == 10
     assert queue.counts() == dead.counts() == {"active": 10}
-
-
-def test_only_active_messages_move(dead: TestQueue, queue: TestQueue) -> None:
-    kill(queue, "a", "b")
-    dead.send("delayed", delay_seconds=60)
-    (held,) = dead.receive(1)
-
-    assert dead.run("redrive")["done"] == 1
-
-    assert dead.counts() == {"inactive": 1, "delayed": 1}
-    dead.delete(held)
 
 
 def test_those_whose_source_is_gone_stay_and_are_told_of(

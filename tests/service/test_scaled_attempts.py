@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.test_repeated_sends import attempt
+from tests.service.topics import TestTopic
 
-from cirrusmq.base import ulid
-from cirrusmq_local.testing import Client, ManualClock, World
+from cirrusmq_local.testing import ManualClock, Reply, World
 
 SCALE = 600
 
@@ -22,81 +22,64 @@ def pass_real_seconds(world: World, seconds: float) -> None:
     world.clock.pass_seconds(seconds * SCALE)
 
 
-def attempt(world: World) -> str:
-    return ulid.encode(world.clock.now_ms(), b"attempt..."[:10])
-
-
-def send(alice: Client, shown: str) -> Any:
-    messages = [{"body": "hello"}]
-    return alice.post("/queues/orders/messages", {"messages": messages, "attempt": shown})
+def send(queue: TestQueue, shown: str) -> Reply:
+    return queue.try_send([{"body": "hello"}], attempt=shown)
 
 
 @pytest.mark.parametrize("seconds", [1, 15, 119])
 def test_a_send_that_is_repeated_after_real_seconds_is_stored_once(
-    world: World, alice: Client, seconds: float
+    world: World, queue: TestQueue, seconds: float
 ) -> None:
-    alice.put("/queues/orders")
     shown = attempt(world)
-    first = send(alice, shown)
+    first = send(queue, shown)
     assert first.status == 201
     pass_real_seconds(world, seconds)
-    assert send(alice, shown).json == first.json
-    assert [each["body"] for each in alice.receive("orders")] == ["hello"]
+    assert send(queue, shown).json == first.json
+    assert queue.bodies() == ["hello"]
 
 
-def test_an_attempt_ends_after_120_real_seconds(world: World, alice: Client) -> None:
-    alice.put("/queues/orders")
+def test_an_attempt_ends_after_120_real_seconds(world: World, queue: TestQueue) -> None:
     shown = attempt(world)
     pass_real_seconds(world, 120.1)
-    refused = send(alice, shown)
+    refused = send(queue, shown)
     assert (refused.status, refused.json["parameter"]) == (400, "attempt")
 
 
-def test_a_late_try_is_received_however_short_its_life(world: World, alice: Client) -> None:
+def test_a_late_try_is_received_however_short_its_life(world: World, make_queue: MakeQueue) -> None:
     """Its key has the time of its attempt, its life begins when it is stored."""
-    alice.put("/queues/orders", {"message_retention_seconds": 60})
+    queue = make_queue(message_retention_seconds=60)
     shown = attempt(world)
     pass_real_seconds(world, 100)
-    assert send(alice, shown).status == 201
+    assert send(queue, shown).status == 201
     world.clock.pass_seconds(59)
-    assert [each["body"] for each in alice.receive("orders")] == ["hello"]
+    assert queue.bodies() == ["hello"]
 
 
-def test_a_message_that_moved_meanwhile_is_not_stored_again(world: World, alice: Client) -> None:
-    alice.put("/queues/orders")
+def test_a_message_that_moved_meanwhile_is_not_stored_again(world: World, queue: TestQueue) -> None:
     shown = attempt(world)
-    first = send(alice, shown)
-    (message,) = alice.receive("orders")
-    given = {"receipts": [message["receipt"]], "delay_seconds": 3_600}
-    assert alice.post("/queues/orders/messages/give-back", given).json["failed"] == []
+    first = send(queue, shown)
+    queue.give_back(*queue.receive(), delay_seconds=3_600)
     pass_real_seconds(world, 10)
-    (moved,) = alice.receive("orders")
-    alice.post("/queues/orders/messages/delete", {"receipts": [moved["receipt"]]})
-    assert alice.receive("orders") == []
-    assert send(alice, shown).json == first.json
-    assert alice.receive("orders") == []
+    assert queue.consume() == ["hello"]
+    assert send(queue, shown).json == first.json
+    assert queue.receive() == []
 
 
-def test_a_receive_is_repeated_after_real_seconds(world: World, alice: Client) -> None:
-    alice.put("/queues/orders", {"visibility_timeout_seconds": 43_200})
-    alice.send("orders", "hello")
-    shown = {"max": 16, "wait_seconds": 0, "attempt": attempt(world)}
-    first = alice.post("/queues/orders/messages/receive", shown)
-    assert len(first.json["messages"]) == 1
-    pass_real_seconds(world, 1)
-    again = alice.post("/queues/orders/messages/receive", {**shown, "repeat": True})
-    assert again.json == first.json
-
-
-def test_a_publish_is_repeated_after_real_seconds(world: World, alice: Client) -> None:
-    alice.put("/topics/news")
-    alice.put("/topics/news/subscriptions/all", {"protocol": "pull"})
+def test_a_receive_is_repeated_after_real_seconds(world: World, make_queue: MakeQueue) -> None:
+    queue = make_queue(visibility_timeout_seconds=43_200)
+    queue.send("hello")
     shown = attempt(world)
-    body = {"messages": [{"body": "hello"}], "attempt": shown}
-    first = alice.post("/topics/news/messages", body)
+    first = queue.receive(attempt=shown)
+    assert len(first) == 1
+    pass_real_seconds(world, 1)
+    assert queue.receive(attempt=shown, repeat=True) == first
+
+
+def test_a_publish_is_repeated_after_real_seconds(world: World, topic: TestTopic) -> None:
+    group, shown = topic.subscribe("all"), attempt(world)
+    first = topic.try_publish([{"body": "hello"}], attempt=shown)
     assert first.status == 201, first.text
     pass_real_seconds(world, 1)
-    assert alice.post("/topics/news/messages", body).json == first.json
+    assert topic.try_publish([{"body": "hello"}], attempt=shown).json == first.json
     world.settle()
-    received = alice.post("/topics/news/subscriptions/all/messages/receive", {"max": 16})
-    assert [each["body"] for each in received.json["messages"]] == ["hello"]
+    assert group.bodies() == ["hello"]

@@ -32,12 +32,6 @@ def test_an_answer_has_the_id_the_md5_and_the_time(queue: TestQueue) -> None:
     assert sent["body_md5"] == hashlib.md5("é".encode()).hexdigest()
 
 
-@pytest.mark.parametrize("count", [1, 16])
-def test_a_batch_has_1_to_16_messages(queue: TestQueue, count: int) -> None:
-    assert queue.try_send([{"body": "x"}] * count).status == 201
-    assert len(queue.receive_all()) == count
-
-
 class TestBodies:
     BODIES = (
         "x",

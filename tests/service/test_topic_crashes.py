@@ -195,28 +195,24 @@ class TestLostEvents:
         assert len([1 for url, _, _ in world.posts if url.endswith("/well")]) == 1
 
 
+def during_posts(world: World, call: Callable[[], object]) -> None:
+    """Run something inside every post that is not itself inside one."""
+    answer = world.endpoint
+    inside: list[bool] = []
+
+    def endpoint(url: str) -> str | None:
+        error = answer(url)
+        if not inside:
+            inside.append(True)
+            call()
+            inside.pop()
+        return error
+
+    world.endpoint = endpoint
+
+
 class TestOneAtATime:
     """Other work during a post is run from inside it."""
-
-    @pytest.fixture
-    def during(self, world: World, subscriber: Subscriber) -> Callable[[Callable[[], Any]], None]:
-        """Run something inside every post that is not itself inside one."""
-
-        def arrange(call: Callable[[], Any]) -> None:
-            answer = world.endpoint
-            inside: list[bool] = []
-
-            def endpoint(url: str) -> str | None:
-                error = answer(url)
-                if not inside:
-                    inside.append(True)
-                    call()
-                    inside.pop()
-                return error
-
-            world.endpoint = endpoint
-
-        return arrange
 
     @pytest.mark.writes_by_hand
     def test_what_a_poster_writes_down_behind_its_lease_is_found_by_the_next(
@@ -225,7 +221,6 @@ class TestOneAtATime:
         topic: TestTopic,
         subscriber: Subscriber,
         schedules: Schedules,
-        during: Callable[[Callable[[], Any]], None],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """The next one has read the marks by then, and its look is still to come."""
@@ -265,7 +260,7 @@ class TestOneAtATime:
                 world.run("push_slow", {"deliver": place})
 
         subscriber.down()
-        during(another)
+        during_posts(world, another)
         topic.publish("x")
         assert late, "no mark was read"
         schedules.run_out()
@@ -278,12 +273,7 @@ class TestOneAtATime:
 
     @pytest.mark.parametrize("policy", ["backoff", "ordered"])
     def test_in_order_nobody_else_posts_while_one_does(
-        self,
-        world: World,
-        topic: TestTopic,
-        subscriber: Subscriber,
-        during: Callable[[Callable[[], Any]], None],
-        policy: str,
+        self, world: World, topic: TestTopic, subscriber: Subscriber, policy: str
     ) -> None:
         web = topic.subscribe("web", "http", **POLICIES[policy])
         place = {"topic_id": topic.shown["id"], "subscription": "web", "id": web.id}
@@ -294,7 +284,7 @@ class TestOneAtATime:
             world.run("push", {"deliver": place})
             depth.append(len(subscriber.deliveries) - before)
 
-        during(another)
+        during_posts(world, another)
         topic.publish(*BODIES)
         topic.publish("five")
 
@@ -303,15 +293,11 @@ class TestOneAtATime:
         assert web.show()["counts"]["active"] == 0
 
     def test_side_by_side_no_message_is_posted_twice(
-        self,
-        world: World,
-        topic: TestTopic,
-        subscriber: Subscriber,
-        during: Callable[[Callable[[], Any]], None],
+        self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         web = topic.subscribe("web", "http")
         place = {"topic_id": topic.shown["id"], "subscription": "web", "id": web.id}
-        during(lambda: world.run("push", {"deliver": place}))
+        during_posts(world, lambda: world.run("push", {"deliver": place}))
         for number in range(10):
             topic.try_publish([{"body": f"{number}.{n}"} for n in range(5)])
         world.settle()
@@ -326,7 +312,6 @@ class TestOneAtATime:
         topic: TestTopic,
         subscriber: Subscriber,
         schedules: Schedules,
-        during: Callable[[Callable[[], Any]], None],
         policy: str,
     ) -> None:
         web = topic.subscribe("web", "http", **POLICIES[policy])
@@ -344,7 +329,7 @@ class TestOneAtATime:
             world.run("push", {"deliver": place})
             counts.append(len(subscriber.deliveries) - before)
 
-        during(another)
+        during_posts(world, another)
         schedules.run(lambda: len(subscriber.times("one")) == 3, None)
 
         assert counts == [0] * len(counts)

@@ -377,19 +377,6 @@ class TestPartitions:
         assert log_bodies(page) == [f"{number:02d}" for number in range(30)]
         assert {wide.trace(each["id"])["all"]["state"] for each in sent} == {"pending"}
 
-    def test_a_group_keeps_its_order(self, wide: TestTopic) -> None:
-        group = wide.subscribe("group", ordered=True)
-        for number in range(30):
-            wide.publish(f"{number:02d}", group=f"g{number % 3}")
-        got = []
-        while messages := group.receive():
-            got += messages
-            group.delete(*messages)
-        for name in ("g0", "g1", "g2"):
-            bodies = [message["body"] for message in got if message["group"] == name]
-            assert bodies == sorted(bodies)
-            assert len(bodies) == 10
-
 
 @pytest.mark.parametrize("attributes", [{"rewind_seconds": 3_600}, {"fair": True}, {}])
 def test_a_copy_that_is_late_can_be_received_to_the_end_of_its_life(

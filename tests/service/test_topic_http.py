@@ -100,17 +100,6 @@ class TestRequests:
             with pytest.raises(Exception, match="signature"):
                 Webhook(wrong).verify(body, headers)
 
-    def test_each_message_is_posted_once(
-        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
-    ) -> None:
-        topic.subscribe("web", "http")
-        bodies = [str(number) for number in range(48)]
-        for start in range(0, 48, 16):
-            topic.publish(*bodies[start : start + 16])
-        schedules.pass_seconds(300)
-
-        assert sorted(subscriber.bodies()) == sorted(bodies)
-
     def test_a_failing_one_does_not_delay_the_others(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
@@ -129,6 +118,10 @@ class TestRequests:
         assert delays == [0] * 50
 
 
+Confirm = Callable[..., Reply]
+"""Brings a token back."""
+
+
 class TestConfirmation:
     @pytest.fixture
     def strict(self, world: World) -> World:
@@ -140,7 +133,7 @@ class TestConfirmation:
         return world
 
     @pytest.fixture
-    def confirm(self, strict: World) -> Callable[..., Reply]:
+    def confirm(self, strict: World) -> Confirm:
         """Bring a token back, without a key."""
 
         def bring(token: object, path: str = "/topics/news/subscriptions/web/confirm") -> Reply:
@@ -179,11 +172,7 @@ class TestConfirmation:
         assert secret not in body.decode() + str(headers)
 
     def test_until_it_confirms_nothing_is_delivered(
-        self,
-        strict: World,
-        topic: TestTopic,
-        token: str,
-        confirm: Callable[..., Reply],
+        self, strict: World, topic: TestTopic, token: str, confirm: Confirm
     ) -> None:
         web = f"{topic.path}/subscriptions/web"
         assert topic.client.get(web).json["state"] == "unconfirmed"
@@ -197,17 +186,11 @@ class TestConfirmation:
         assert [json.loads(body)["msgBody"] for _, _, body in strict.posts[1:]] == ["after"]
 
     @pytest.mark.parametrize("wrong", ["x", "alice.x", "bob.x", "alice.", "." * 256, "é"])
-    def test_a_wrong_token_is_forbidden(
-        self, token: str, confirm: Callable[..., Reply], wrong: str
-    ) -> None:
+    def test_a_wrong_token_is_forbidden(self, token: str, confirm: Confirm, wrong: str) -> None:
         assert (confirm(wrong).status, confirm(wrong).code) == (403, "Forbidden")
 
     def test_a_used_an_old_or_anothers_token_is_forbidden(
-        self,
-        strict: World,
-        topic: TestTopic,
-        token: str,
-        confirm: Callable[..., Reply],
+        self, strict: World, topic: TestTopic, token: str, confirm: Confirm
     ) -> None:
         topic.subscribe("web-two", "http")
         for path in (
@@ -223,19 +206,12 @@ class TestConfirmation:
         assert confirm(token).status == 204
         assert confirm(token).code == "Forbidden"
 
-    def test_a_token_lives_3_days(
-        self, strict: World, token: str, confirm: Callable[..., Reply]
-    ) -> None:
+    def test_a_token_lives_3_days(self, strict: World, token: str, confirm: Confirm) -> None:
         strict.clock.pass_seconds(3 * 86_400)
         assert confirm(token).code == "Forbidden"
 
     def test_the_owner_has_a_new_token_sent(
-        self,
-        strict: World,
-        topic: TestTopic,
-        alice: Client,
-        token: str,
-        confirm: Callable[..., Reply],
+        self, strict: World, topic: TestTopic, alice: Client, token: str, confirm: Confirm
     ) -> None:
         strict.clock.pass_seconds(4 * 86_400)
         assert alice.post(f"{topic.path}/subscriptions/web/confirm", {}).status == 204
@@ -254,7 +230,7 @@ class TestConfirmation:
         topic: TestTopic,
         alice: Client,
         token: str,
-        confirm: Callable[..., Reply],
+        confirm: Confirm,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         web, tags = f"{topic.path}/subscriptions/web", {"tags": ["a"]}

@@ -56,13 +56,6 @@ class TestShape:
         assert (second["tags"], second["attributes"]) == ([], {})
         assert first["sent_at"] == sent[0]["sent_at"]
 
-    @pytest.mark.parametrize("count", [1, 16])
-    def test_a_call_takes_1_to_16_messages(self, topic: TestTopic, count: int) -> None:
-        group = topic.subscribe("group")
-        topic.publish(*map(str, range(count)))
-
-        assert len(group.receive_all()) == count
-
     def test_a_batch_has_4_mib_of_bodies_attributes_and_tags(
         self, world: World, alice: Client
     ) -> None:

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq_local.testing import Client, Subscriber, World
-
-PRODUCTS = ["apple", "imac", "iphone", "macbook"]
 
 
 def url(path: str) -> str:
@@ -54,49 +51,6 @@ class TestThreeUrls:
         for path in ("ant", "bee", "cat"):
             taken = [each.text for each in subscriber.taken if each.path == path]
             assert len(taken) == len(set(taken)) == 10
-
-
-class TestFourSubscribersByTags:
-    def test_each_gets_what_shares_a_tag_and_without_a_filter_everything(
-        self, topic: TestTopic
-    ) -> None:
-        filters = {"ant": ["apple"], "bee": ["xiaomi"], "cat": [], "dog": ["imac", "xiaomi"]}
-        groups = {name: topic.subscribe(name, filter={"tags": filters[name]}) for name in filters}
-        for _ in range(7):
-            topic.publish(*("x" * 16), tags=PRODUCTS)
-
-        got = {name: len(group.receive_all()) for name, group in groups.items()}
-        assert got == {"ant": 112, "bee": 0, "cat": 112, "dog": 112}
-
-        topic.publish("untagged")
-        got = {name: len(group.receive_all()) for name, group in groups.items()}
-        assert got == {"ant": 0, "bee": 0, "cat": 1, "dog": 0}
-
-
-class TestOrdersBySql:
-    @pytest.mark.parametrize(
-        ("sql", "reached"),
-        [
-            ("region IS NOT NULL AND region = 'hangzhou'", True),
-            (
-                "TAGS IS NOT NULL AND price IS NOT NULL AND TAGS = 'tagA' AND price > 30",
-                True,
-            ),
-            (
-                "region IS NOT NULL AND price IS NOT NULL AND region = 'hangzhou' AND price < 20",
-                False,
-            ),
-            ("(price IS NOT NULL AND price > 100) OR (product IS NULL)", True),
-        ],
-    )
-    def test_a_filter_on_region_price_and_tag(
-        self, topic: TestTopic, sql: str, reached: bool
-    ) -> None:
-        topic.subscribe("group", filter={"sql": sql})
-
-        matched = topic.matched(tags=["tagA"], attributes={"region": "hangzhou", "price": "50"})
-
-        assert matched == reached
 
 
 def test_an_ordered_group_gives_a_message_up_and_goes_on(
