@@ -18,7 +18,7 @@ from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.testing import Client, Reply, Subscriber, World
 
 if TYPE_CHECKING:
-    from tests.service.topics import Schedules, TestTopic
+    from tests.service.topics import Schedules, TestSubscription, TestTopic
 
 Message = dict[str, Any]
 AT_URLS_TOO = {
@@ -296,6 +296,12 @@ def topic(alice: Client) -> TestTopic:
     from tests.service.topics import TestTopic
 
     return TestTopic(alice)
+
+
+@pytest.fixture
+def group(topic: TestTopic) -> TestSubscription:
+    """A group of that topic with the defaults."""
+    return topic.subscribe("group")
 
 
 @pytest.fixture

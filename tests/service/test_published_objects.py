@@ -11,7 +11,7 @@ import pytest
 from tests.service.buckets import Bucket, give_bucket
 from tests.service.conftest import MakeQueue
 from tests.service.test_costs import b64
-from tests.service.topics import TestTopic
+from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.storage.parcels import LOG
@@ -170,10 +170,9 @@ def test_the_object_lives_as_long_as_the_longest_delivery(
 
 @pytest.mark.parametrize("later", [0, 5])
 def test_a_repeated_publish_is_stored_once(
-    world: World, topic: TestTopic, bucket: Bucket, later: int
+    world: World, topic: TestTopic, group: TestSubscription, bucket: Bucket, later: int
 ) -> None:
     """Where no try is known after a while, it is settled under another id."""
-    group = topic.subscribe("group")
     messages, attempt = large(2), f"01M7Q5CQG0{7:016d}"
     world.clock.pass_seconds(later)
     first = topic.try_publish(messages, attempt=attempt)
@@ -185,9 +184,8 @@ def test_a_repeated_publish_is_stored_once(
 
 
 def test_where_the_bucket_refuses_the_record_has_the_bodies(
-    topic: TestTopic, bucket: Bucket
+    topic: TestTopic, group: TestSubscription, bucket: Bucket
 ) -> None:
-    group = topic.subscribe("group")
     bucket.refused = {"put"}
     messages = large(2)
     publish(topic, messages)

@@ -173,9 +173,8 @@ class TestRewinds:
         assert take_all(group) == ["2"]
 
     def test_nothing_may_be_received_before_the_operation_has_reached_it(
-        self, topic: TestTopic, world: World, alice: Client
+        self, topic: TestTopic, group: TestSubscription, world: World, alice: Client
     ) -> None:
-        group = topic.subscribe("group")
         first, _ = publish_each(topic, "1", "2")
         assert take_all(group) == ["1", "2"]
         started = rewind(group, first["sent_at"], settle=False)
@@ -190,9 +189,8 @@ class TestRewinds:
         assert take_all(group) == ["1", "2", "3"]
 
     def test_an_earlier_rewind_than_the_one_before_leaves_nothing_twice(
-        self, topic: TestTopic
+        self, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         first, second, third = publish_each(topic, "1", "2", "3")
         rewind(group, third["sent_at"])
         rewind(group, second["sent_at"])
@@ -321,9 +319,8 @@ class TestRewinds:
         assert take_all(group) == ["1"]
 
     def test_a_deleted_group_fails_the_operation(
-        self, topic: TestTopic, world: World, alice: Client
+        self, topic: TestTopic, group: TestSubscription, world: World, alice: Client
     ) -> None:
-        group = topic.subscribe("group")
         (first,) = publish_each(topic, "1")
         started = rewind(group, first["sent_at"], settle=False)
         assert alice.delete(group.path).status == 204
@@ -331,9 +328,8 @@ class TestRewinds:
         assert alice.get(f"/operations/{started}").json["state"] == "failed"
 
     def test_bad_times_and_subscriptions_are_refused(
-        self, topic: TestTopic, now: Any, alice: Client
+        self, topic: TestTopic, group: TestSubscription, now: Any, alice: Client
     ) -> None:
-        group = topic.subscribe("group")
         reply = try_rewind(group, now(5))
         assert (reply.status, reply.json["parameter"]) == (400, "to")
         reply = try_rewind(group, now(-DAY - 5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.service.conftest import MakeQueue, TestQueue
-from tests.service.topics import TestTopic
+from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq.base.reserved_attributes import FROM
 from cirrusmq_local.testing import Client, World
@@ -131,9 +131,8 @@ class TestTopics:
         assert {each["body"]: sent_by(each) for each in log} == expected
 
     def test_a_half_message_is_of_who_prepared_it(
-        self, world: World, topic: TestTopic, bob: Client
+        self, world: World, topic: TestTopic, group: TestSubscription, bob: Client
     ) -> None:
-        group = topic.subscribe("group")
         topic.client.put(f"{topic.path}/grants/bob", {"permission": "publish"})
         given = {"messages": [{"body": "half"}], "transaction": {"check_after_seconds": 60}}
         half = bob.post("/topics/alice:news/messages", given).json["transaction"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.topics import URL, TestTopic
+from tests.service.topics import URL, TestSubscription, TestTopic
 
 from cirrusmq_local.testing import Client, World
 
@@ -18,9 +18,8 @@ def grant(topic: TestTopic, permission: str, account: str = "bob") -> None:
 
 
 def test_a_publisher_reaches_the_owners_subscriptions(
-    world: World, topic: TestTopic, bob: Client
+    world: World, topic: TestTopic, group: TestSubscription, bob: Client
 ) -> None:
-    group = topic.subscribe("group")
     grant(topic, "publish")
 
     reply = bob.post(f"{NEWS}/messages", {"messages": [{"body": "from bob"}]})

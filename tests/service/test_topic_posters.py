@@ -323,6 +323,7 @@ class TestOldNames:
         assert len(subscriber.times("old")) == 4
         assert subscriber.waits("new") == [1, 2, 4, 8, 16, 32, 64, 128, 256]
         assert schedules.started == {old.id: 1, new.id: 1}
+        assert schedules.running == [f"{new.id}-1"]
         # The old one wakes once, and ends.
         assert schedules.rounds[f"{old.id}-1"] <= 5
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, to_ms
 from tests.service.topic_crashes import Crash
-from tests.service.topics import TestTopic, log_bodies
+from tests.service.topics import TestSubscription, TestTopic, log_bodies
 
 from cirrusmq.base import ulid
 from cirrusmq_local.testing import Client, World
@@ -109,9 +109,8 @@ class TestShape:
 
 class TestRepetition:
     def test_the_same_attempt_stores_once_and_answers_the_same(
-        self, world: World, topic: TestTopic
+        self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         attempt = ago(world, 0)
         messages = [{"body": "1"}, {"body": "2", "deduplication_id": "d"}]
         first = topic.try_publish(messages, attempt=attempt)
@@ -124,9 +123,8 @@ class TestRepetition:
 
     @pytest.mark.parametrize("age", [1.001, 60, 120])
     def test_a_stale_attempt_is_stored_once_and_found_by_its_repetitions(
-        self, world: World, topic: TestTopic, age: float
+        self, world: World, topic: TestTopic, group: TestSubscription, age: float
     ) -> None:
-        group = topic.subscribe("group")
         attempt = ago(world, age)
         first = topic.try_publish([{"body": "1"}], attempt=attempt)
         assert first.status == 201
@@ -184,9 +182,8 @@ class TestRepetition:
         assert topic.trace(entries[3]["id"])["group"] == {"state": "pending", "attempts": 1}
 
     def test_another_request_with_the_same_attempt_is_another_send(
-        self, world: World, topic: TestTopic
+        self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         attempt = ago(world, 0)
         topic.try_publish([{"body": "1"}], attempt=attempt)
         topic.try_publish([{"body": "2"}], attempt=attempt)
@@ -195,9 +192,8 @@ class TestRepetition:
         assert group.bodies() == ["1", "2"]
 
     def test_a_deduplication_id_counts_5_minutes_in_its_topic(
-        self, world: World, alice: Client, topic: TestTopic
+        self, world: World, alice: Client, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         (first,) = topic.publish("first", deduplication_id="d")
         world.clock.pass_seconds(299)
         (second,) = topic.publish("second", deduplication_id="d")
@@ -396,9 +392,8 @@ class TestLog:
         assert group.bodies() == ["x"]
 
     def test_a_record_stays_to_its_expiry_also_when_all_have_taken_it(
-        self, world: World, topic: TestTopic
+        self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         topic.publish("x")
         group.delete(*group.receive())
         world.clock.pass_seconds(DAY - 0.001)
@@ -445,9 +440,8 @@ class TestLog:
 
 
 def test_sent_at_is_the_servers_time_whatever_the_attempt_says(
-    world: World, topic: TestTopic, now: Any
+    world: World, topic: TestTopic, group: TestSubscription, now: Any
 ) -> None:
-    group = topic.subscribe("group")
     topic.try_publish([{"body": "x"}], attempt=ago(world, 0.9))
     world.settle()
     (received,) = group.receive()

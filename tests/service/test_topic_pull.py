@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import TestQueue, to_ms
-from tests.service.topics import OBSTACLES, TestTopic, log_bodies, put_in_the_way
+from tests.service.topics import OBSTACLES, TestSubscription, TestTopic, log_bodies, put_in_the_way
 
 from cirrusmq_local.testing import Client, World
 
@@ -74,9 +74,8 @@ class TestClustering:
 
 class TestRetry:
     def test_unordered_is_the_default_policy_and_ends_in_a_queue_of_its_own(
-        self, world: World, alice: Client, topic: TestTopic
+        self, world: World, alice: Client, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         (sent,) = topic.publish("sick")
         delivered = []
         for wait in [*UNORDERED_WAITS, 7200]:
@@ -100,9 +99,8 @@ class TestRetry:
         assert group.show()["dead_letter_queue"] == f"dlq-{group.id}"
 
     def test_a_group_gives_up_by_itself_into_its_own_queue(
-        self, alice: Client, topic: TestTopic
+        self, alice: Client, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         topic.publish("x")
         assert group.act("dead-letter", *group.receive(), reason="no good")["failed"] == []
 
