@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
+from tests.service.crashes import before_each_call
 from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.base.errors import Unavailable
@@ -143,18 +144,16 @@ def test_what_is_on_its_way_is_refused_behind_a_shorter_batch_that_adds_nothing(
         queue.send("x" * (number + 1))
     records = world.engine.read_stream(world.tables.messages, 0, 4)
     events = [record.as_lambda_record() for record in records]
-    execute, late = world.engine.execute, []
+    late: list[Mapping[str, Any]] = []
 
-    def lose(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def lose(operation: str, request: Mapping[str, Any]) -> None:
         if operation == "TransactWriteItems":
             late.append(request)
             raise EngineError("InternalServerError", "lost")
-        answer: dict[str, Any] = execute(operation, request)
-        return answer
 
     world.run("meter", {"Records": events[:1]})
     with monkeypatch.context() as patch:
-        patch.setattr(world.engine, "execute", lose)
+        before_each_call(world, patch, lose)
         with pytest.raises(Unavailable):
             world.run("meter", {"Records": events})
     for batch in (events[:1], events[1:]):
@@ -162,7 +161,7 @@ def test_what_is_on_its_way_is_refused_behind_a_shorter_batch_that_adds_nothing(
     assert late
     for request in late:
         with pytest.raises(EngineError):
-            execute("TransactWriteItems", request)
+            world.engine.execute("TransactWriteItems", request)
     assert sum(usage(world).values()) == 4
     assert kept(world, queue) == 4
 

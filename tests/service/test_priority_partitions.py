@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.crashes import before_each_call
 from tests.service.test_looking_up import read_units
 from tests.service.test_priorities import bodies, send
 from tests.service.test_rates_by_group import environment
@@ -353,14 +354,12 @@ class TestCrashes:
     ) -> None:
         """The next receives get the highest ones, whatever it left behind."""
         calls, at = 0, 0
-        call = world.core.store._call
 
-        def end(operation: str, request: dict[str, Any]) -> Any:
+        def end(*_: object) -> None:
             nonlocal calls
             calls += 1
             if calls == at:
                 raise Crash
-            return call(operation, request)
 
         while not at or calls >= at:
             queue = make_queue(f"orders{at}", priorities=4, partitions=2)
@@ -369,7 +368,7 @@ class TestCrashes:
             world.clock.pass_seconds(1)
             calls, at = 0, at + 1
             with monkeypatch.context() as patch, environment(world, {}):
-                patch.setattr(world.core.store, "_call", end)
+                before_each_call(world, patch, end)
                 with suppress(Crash):
                     queue.receive(1, visibility_timeout_seconds=30)
             world.clock.pass_seconds(61)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.service.conftest import TestQueue, to_ms
+from tests.service.crashes import before_each_call
 from tests.service.faults import Throttled
 from tests.service.test_clock_skew import elsewhere
 from tests.service.topic_crashes import Crash
@@ -230,18 +231,15 @@ class TestOnePoster:
             return None
 
         world.endpoint = endpoint
-        store = world.core.store
-        call = store._call
         published: list[bool] = []
 
-        def publish_meanwhile(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        def publish_meanwhile(operation: str, request: Mapping[str, Any]) -> None:
             holds = operation == "GetItem" and posted and request["Key"]["pk"]["S"][0] == "S"
             if holds and not published and threading.current_thread() is main:
                 published.append(True)
                 topic.publish("second")
-            return call(operation, request)
 
-        store._call = publish_meanwhile  # type: ignore[method-assign]
+        before_each_call(world, monkeypatch, publish_meanwhile)
         sleep = world.clock.pass_seconds
         wait = adapters.ThreadWindow.wait
 

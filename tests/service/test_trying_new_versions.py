@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
 
@@ -39,16 +38,25 @@ def _session() -> botocore.session.Session:
 class Rollout:
     """The hook, which calls the deployed handlers in the place of new versions."""
 
-    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
         self.world = world
         self.faulty: dict[str, Fault] = {}
         """Versions that do something else with an event, given what they should do with it."""
         self.events: list[tuple[str, Answer]] = []
-        self.log: list[str] = []
         self._monkeypatch = monkeypatch
+        self._caplog = caplog
         for role in ("send", "receive", "delete"):
             monkeypatch.setenv(f"{role.upper()}_VERSION", f"cirrusmq-{role}")
         world.core = replace(world.core, call=self._call)
+
+    @property
+    def log(self) -> list[str]:
+        """The lines of the hook, each with its level."""
+        own = os.environ.get("POWERTOOLS_SERVICE_NAME", "service_undefined")
+        lines = [each for each in self._caplog.records if each.name == own]
+        return [f"{each.levelname} {each.getMessage()}" for each in lines]
 
     def ends(self, status: Literal["Succeeded", "Failed"]) -> None:
         """Run the hook; it tells CodeDeploy this, once, as CodeDeploy takes it."""
@@ -101,23 +109,11 @@ def cold(core: Core) -> Core:
     )
 
 
-class Lines(logging.Handler):
-    def __init__(self, lines: list[str]) -> None:
-        super().__init__(logging.INFO)
-        self.lines = lines
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(f"{record.levelname} {record.getMessage()}")
-
-
 @pytest.fixture
-def rollout(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rollout]:
-    made = Rollout(world, monkeypatch)
-    logger = logging.getLogger(os.environ.get("POWERTOOLS_SERVICE_NAME", "service_undefined"))
-    lines = Lines(made.log)
-    logger.addHandler(lines)
-    yield made
-    logger.removeHandler(lines)
+def rollout(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Rollout:
+    return Rollout(world, monkeypatch, caplog)
 
 
 def body_of(called: Called) -> Answer:
