@@ -144,6 +144,32 @@ def test_a_crash_while_giving_up_leaves_one_dead_letter_and_loses_none(step: int
 
 
 class TestLostEvents:
+    def test_a_message_of_a_lost_event_is_found_behind_a_finished_scan(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("web", "http")
+        schedules = Schedules(world, sweeps=True)
+        topic.publish("one")
+        schedules.pass_seconds(300)  # a scan since the post finds nothing more
+        topic.try_publish([{"body": "two"}])
+        world.run_stream("fan_out")
+        world.invoked.clear()
+        schedules.pass_seconds(61)
+
+        assert subscriber.bodies() == ["one", "two"]
+
+    def test_an_idle_subscription_with_a_waiting_message_is_not_called_each_minute(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [3_600]})
+        subscriber.down()
+        topic.publish("one")
+        Schedules(world, sweeps=True).pass_seconds(300)
+        world.clock.pass_seconds(60)
+        world.run("sweep")
+
+        assert not [role for role, _ in world.invoked if role.startswith("push")]
+
     def test_lost_executions_are_started_anew_with_another_generation(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
