@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from tests.dialects.conftest import REGION, Key, client_of
 from tests.dialects.test_sns_fifo import drain, make_queue, subscribe
 from tests.dialects.test_sns_topics import code
+from tests.dialects.test_sqs_letters import TRACE
 
 from cirrusmq_local.testing import Client, World
 
@@ -31,7 +32,10 @@ def refusal(call: Any, **given: Any) -> str:
     """The words of a refusal."""
     with pytest.raises(ClientError) as refused:
         call(**given)
-    found: str = refused.value.response["Error"]["Message"]
+    error = refused.value.response["Error"]
+    found: str = error["Message"]
+    if found.startswith("Invalid parameter: "):
+        assert error["Code"] == "InvalidParameter"
     return found
 
 
@@ -257,16 +261,17 @@ class TestPublishing:
     def test_a_calls_trace_comes_to_the_queue(
         self, world: World, sns: Any, sqs: Any, arn: str, queue: str
     ) -> None:
-        trace = "Root=1-3152b799-8954dae64eda91bc9a23a7e8;Parent=7fa8c0f79203be72;Sampled=1"
-
         def add(request: Any, **_: Any) -> None:
-            request.headers["X-Amzn-Trace-Id"] = trace
+            request.headers["X-Amzn-Trace-Id"] = TRACE
 
         subscribe(sns, arn, "orders")
-        sns.meta.events.register_first("before-send.sns.Publish", add)
+        sns.meta.events.register("before-sign.sns", add)
         sns.publish(TopicArn=arn, Message="a")
-        (found,) = drain(world, sqs, queue)
-        assert found["Attributes"]["AWSTraceHeader"] == trace
+        entries = [{"Id": "b", "Message": "b"}]
+        sns.publish_batch(TopicArn=arn, PublishBatchRequestEntries=entries)
+        found = drain(world, sqs, queue)
+        assert [each["Attributes"]["AWSTraceHeader"] for each in found] == [TRACE] * 2
+        assert "MessageAttributes" not in json.loads(found[0]["Body"])
 
     def test_a_batch_of_messages_of_all_kinds(
         self, world: World, sns: Any, sqs: Any, arn: str, queue: str
@@ -365,6 +370,7 @@ class TestSubscriptions:
             ("RedrivePolicy", '{"deadLetterTargetArn": "odd"}', "RedrivePolicy: deadLetterTarget"),
             ("RedrivePolicy", "{odd}", "RedrivePolicy: failed to parse JSON."),
             ("FilterPolicy", "{odd}", "FilterPolicy: failed to parse JSON."),
+            ("FilterPolicy", '{"a": [{"odd": true}]}', "FilterPolicy: "),
             ("FilterPolicyScope", "Odd", "FilterPolicyScope: Invalid value [Odd]. Please use"),
         ):
             whole = {"SubscriptionArn": made, "AttributeName": name, "AttributeValue": value}

@@ -94,6 +94,14 @@ def test_messages_that_are_refused(
 
 
 @pytest.mark.parametrize(
+    "given",
+    [{}, {"TopicArn": "a:b"}, {"TargetArn": f"arn:aws:sns:{REGION}:shop:endpoint/APNS/app/1"}],
+)
+def test_a_publish_needs_the_arn_of_a_topic(sns: Any, given: dict[str, str]) -> None:
+    assert code(sns.publish, Message="a", **given) == "InvalidParameter"
+
+
+@pytest.mark.parametrize(
     "attribute",
     [
         {"DataType": "", "StringValue": "a"},

@@ -99,6 +99,8 @@ def test_a_url_confirms_by_its_token(
     forged = second[:-1] + ("0" if second[-1] != "0" else "1")
     for wrong in (first, forged, "shop.wrong", "a.b", "x"):
         assert code(sns.confirm_subscription, TopicArn=arn, Token=wrong) == "InvalidParameter"
+    other = {"TopicArn": arn.replace("drinks", "none"), "Token": second}
+    assert code(sns.confirm_subscription, **other) == "InvalidParameter"
     made = sns.confirm_subscription(TopicArn=arn, Token=second)["SubscriptionArn"]
     assert shown(sns, made)["PendingConfirmation"] == "false"
     assert sns.subscribe(**given)["SubscriptionArn"] == made

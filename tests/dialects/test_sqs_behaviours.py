@@ -5,11 +5,12 @@ Those of them that no other test of the dialect plays.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from tests.dialects.test_sqs_fifo import bodies
+from tests.dialects.test_sqs_queues import attributes
 
 from cirrusmq_local.testing import World
 
@@ -44,10 +45,6 @@ def take(sqs: Any, url: str, most: int = 1, **given: Any) -> list[dict[str, Any]
     return messages
 
 
-def bodies(messages: list[dict[str, Any]]) -> list[str]:
-    return [each["Body"] for each in messages]
-
-
 def refused(call: Any, **given: Any) -> tuple[str, str]:
     """The code and the message of a refusal."""
     with pytest.raises(ClientError) as raised:
@@ -56,40 +53,8 @@ def refused(call: Any, **given: Any) -> tuple[str, str]:
     return error["Code"], error["Message"]
 
 
-def attributes(sqs: Any, url: str, *names: str) -> dict[str, str]:
-    found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names) or ["All"])
-    shown: dict[str, str] = found.get("Attributes", {})
-    return shown
-
-
 def count(sqs: Any, url: str) -> int:
     return int(attributes(sqs, url, COUNT)[COUNT])
-
-
-def test_a_standard_queue_shows_twelve_attributes(sqs: Any) -> None:
-    url = make(sqs, VisibilityTimeout="20", ReceiveMessageWaitTimeSeconds="10")
-    assert set(attributes(sqs, url)) == {
-        *(COUNT, f"{COUNT}Delayed", f"{COUNT}NotVisible", "CreatedTimestamp", "DelaySeconds"),
-        *("LastModifiedTimestamp", "MaximumMessageSize", "MessageRetentionPeriod", "QueueArn"),
-        *("ReceiveMessageWaitTimeSeconds", "SqsManagedSseEnabled", "VisibilityTimeout"),
-    }
-    sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "420"})
-    shown = attributes(sqs, url)
-    assert (shown["DelaySeconds"], shown["VisibilityTimeout"]) == ("420", "20")
-
-
-def test_a_fifo_queue_shows_its_own_attributes(sqs: Any) -> None:
-    url = make_fifo(sqs)
-    own = {
-        "FifoQueue": "true",
-        "DeduplicationScope": "queue",
-        "FifoThroughputLimit": "perQueue",
-        "ContentBasedDeduplication": "true",
-    }
-    assert attributes(sqs, url).items() >= own.items()
-    off = {"ContentBasedDeduplication": "false"}
-    sqs.set_queue_attributes(QueueUrl=url, Attributes=off)
-    assert attributes(sqs, url).items() >= (own | off).items()
 
 
 def test_refusals_have_the_words_of_sqs(sqs: Any) -> None:
@@ -172,25 +137,6 @@ def test_names_of_attributes_have_letters_of_every_language(sqs: Any) -> None:
     assert message["MessageAttributes"] == sent
 
 
-@pytest.mark.parametrize(
-    "name", ["aWs.-x", "AMAZON.-x", ".-x", "x.", *(f"I-{each}-a" for each in '!"§(?'), "L" * 257]
-)
-def test_names_of_attributes_that_sqs_refuses(sqs: Any, name: str) -> None:
-    beside = {name: {"DataType": "String", "StringValue": "x"}}
-    given = {"QueueUrl": make(sqs), "MessageBody": "a", "MessageAttributes": beside}
-    assert refused(sqs.send_message, **given)[0] == INVALID
-
-
-def test_counts_follow_delays(sqs: Any, world: World) -> None:
-    url = make(sqs)
-    send(sqs, url, "a")
-    send(sqs, url, "b", "c", DelaySeconds=2)
-    names = (COUNT, f"{COUNT}NotVisible", f"{COUNT}Delayed")
-    assert [attributes(sqs, url, *names)[each] for each in names] == ["1", "0", "2"]
-    world.clock.pass_seconds(3)
-    assert [attributes(sqs, url, *names)[each] for each in names] == ["3", "0", "0"]
-
-
 def test_a_visibility_is_extended_again_and_again(sqs: Any, world: World) -> None:
     url = make(sqs, VisibilityTimeout="2")
     send(sqs, url, "a")
@@ -201,21 +147,6 @@ def test_a_visibility_is_extended_again_and_again(sqs: Any, world: World) -> Non
         sqs.change_message_visibility(QueueUrl=url, VisibilityTimeout=2, **handle)
         assert take(sqs, url) == []
     assert bodies(take(sqs, url, WaitTimeSeconds=5)) == ["a"]
-
-
-def test_a_dead_letter_policy_is_whole(sqs: Any) -> None:
-    url = make(sqs)
-    arn = attributes(sqs, make(sqs, "dead"), "QueueArn")["QueueArn"]
-    for policy in (
-        {"deadLetterTargetArn": arn},
-        {"maxReceiveCount": "42"},
-        {"deadLetterTargetArn": arn, "maxReceiveCount": "invalid"},
-        {"deadLetterTargetArn": "dummy", "maxReceiveCount": 42},
-    ):
-        given = {"RedrivePolicy": json.dumps(policy)}
-        assert refused(sqs.set_queue_attributes, QueueUrl=url, Attributes=given)[0] == INVALID
-    good = {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": "42"})}
-    sqs.set_queue_attributes(QueueUrl=url, Attributes=good)
 
 
 class TestGroups:

@@ -56,6 +56,10 @@ def test_a_fifo_queue_is_an_ordered_one(sqs: Any, url: str, shop: Client) -> Non
         "DeduplicationScope": "queue",
         "FifoThroughputLimit": "perQueue",
     }
+    for value in ("true", "false"):
+        by_content = {"ContentBasedDeduplication": value}
+        sqs.set_queue_attributes(QueueUrl=url, Attributes=by_content)
+        assert attributes(sqs, url, *by_content) == by_content
     assert sqs.create_queue(QueueName="orders.fifo", Attributes=FIFO)["QueueUrl"] == url
 
 
@@ -250,6 +254,7 @@ def test_what_a_fifo_message_lacks_or_cannot_have_is_told(sqs: Any, url: str) ->
         {"MessageGroupId": "a b"},
         {"MessageGroupId": "x" * 129},
         {"MessageDeduplicationId": "ü"},
+        {"MessageDeduplicationId": "d" * 129},
     ):
         with pytest.raises(ClientError, match="InvalidParameterValue"):
             sqs.send_message(QueueUrl=url, **{**good, **wrong})

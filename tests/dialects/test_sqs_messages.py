@@ -78,7 +78,7 @@ def test_what_is_said_of_a_message(world: World, sqs: Any, url: str) -> None:
         "AWSTraceHeader": "Root=1-5e-7",
         "MessageGroupId": "group",
     }
-    with pytest.raises(ClientError, match="Unknown Attribute"):
+    with pytest.raises(sqs.exceptions.InvalidAttributeName, match="Unknown Attribute"):
         receive(sqs, url, MessageSystemAttributeNames=["Colour"])
 
 
@@ -115,6 +115,7 @@ def test_attributes_come_back_with_names_types_and_digest(sqs: Any, url: str) ->
         (["n-1.x.y.*"], set()),
         (["B.*", "kind*"], set()),
         (["nothing"], set()),
+        (["AWS.", "..a"], set()),
     ],
 )
 def test_a_receiver_gets_the_attributes_that_it_asks_for(
@@ -129,10 +130,13 @@ def test_a_receiver_gets_the_attributes_that_it_asks_for(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("a b", {"DataType": "String", "StringValue": "x"}),
-        ("AWS.x", {"DataType": "String", "StringValue": "x"}),
-        ("a..b", {"DataType": "String", "StringValue": "x"}),
-        (".a", {"DataType": "String", "StringValue": "x"}),
+        *(
+            (name, {"DataType": "String", "StringValue": "x"})
+            for name in (
+                *("a b", "AWS.x", "aWs.-x", "AMAZON.-x", "a..b", ".a", ".-x", "x.", "L" * 257),
+                *(f"I-{each}-a" for each in '!"§(?'),
+            )
+        ),
         ("a", {"DataType": "Text", "StringValue": "x"}),
         ("a", {"DataType": "String", "StringValue": ""}),
         ("a", {"DataType": "", "StringValue": "x"}),
@@ -148,7 +152,8 @@ def test_attributes_that_are_none_are_refused(
     with pytest.raises(ClientError) as refused:
         sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes={name: value})
     code = refused.value.response["Error"]["Code"]
-    assert code in ("InvalidParameterValue", "InvalidMessageContents")
+    is_odd_text = value.get("StringValue") == "\x01"
+    assert code == ("InvalidMessageContents" if is_odd_text else "InvalidParameterValue")
     entry = {"Id": "1", "MessageBody": "x", "MessageAttributes": {name: value}}
     batch = sqs.send_message_batch(QueueUrl=url, Entries=[entry, {"Id": "2", "MessageBody": "y"}])
     (failed,) = batch["Failed"]
@@ -277,8 +282,7 @@ def test_a_batch_is_settled_entry_by_entry(sqs: Any, url: str) -> None:
         ([], "EmptyBatchRequest"),
         ([{"Id": str(n)} for n in range(11)], "TooManyEntriesInBatchRequest"),
         ([{"Id": "1"}, {"Id": "1"}], "BatchEntryIdsNotDistinct"),
-        ([{"Id": "a b"}], "InvalidBatchEntryId"),
-        ([{"Id": "x" * 81}], "InvalidBatchEntryId"),
+        *(([{"Id": odd}], "InvalidBatchEntryId") for odd in ("", "a b", "a:b", "x" * 81)),
     ],
 )
 def test_a_batch_of_a_wrong_shape_is_refused_whole(

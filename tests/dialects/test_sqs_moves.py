@@ -146,7 +146,9 @@ def test_the_newest_task_is_listed_first(world: World, sqs: Any, dead: str) -> N
 
 
 def test_what_is_no_task_is_refused(sqs: Any, dead: str) -> None:
-    with pytest.raises(ClientError, match="configured as a Dead Letter Queue"):
+    with pytest.raises(
+        ClientError, match=r"\(InvalidParameterValue\) .*configured as a Dead Letter Queue"
+    ):
         sqs.start_message_move_task(SourceArn=arn("orders"))
     with pytest.raises(sqs.exceptions.ResourceNotFoundException, match="SourceArn") as refused:
         sqs.start_message_move_task(SourceArn=arn("nowhere"))
@@ -155,7 +157,9 @@ def test_what_is_no_task_is_refused(sqs: Any, dead: str) -> None:
         sqs.list_message_move_tasks(SourceArn=arn("nowhere"))
     with pytest.raises(sqs.exceptions.ResourceNotFoundException, match="DestinationArn"):
         sqs.start_message_move_task(SourceArn=arn("dead"), DestinationArn=arn("nowhere"))
-    with pytest.raises(ClientError, match="Value for parameter TaskHandle is invalid"):
+    with pytest.raises(
+        ClientError, match=r"\(InvalidParameterValue\) .*parameter TaskHandle is invalid"
+    ):
         sqs.cancel_message_move_task(TaskHandle="nothing")
     for wrong in ("dead", "arn:aws:sns:x:shop:dead", "a:b"):
         with pytest.raises(ClientError, match="InvalidParameterValue"):

@@ -36,7 +36,9 @@ def redrive_policy(name: str, count: object = 3) -> dict[str, str]:
 def test_a_queue_has_the_defaults_of_sqs(sqs: Any, url: str, shop: Client) -> None:
     assert url == f"{URL}/shop/orders"
     shown = attributes(sqs, url)
-    assert {name: shown[name] for name in shown if not name.endswith("Timestamp")} == {
+    for name in ("CreatedTimestamp", "LastModifiedTimestamp"):
+        assert int(shown.pop(name)) > 0
+    assert shown == {
         "ApproximateNumberOfMessages": "0",
         "ApproximateNumberOfMessagesDelayed": "0",
         "ApproximateNumberOfMessagesNotVisible": "0",
@@ -223,9 +225,8 @@ def test_attributes_that_do_not_exist_are_refused(sqs: Any, url: str) -> None:
 
 
 def test_attributes_change_and_the_others_stay(sqs: Any, url: str) -> None:
-    sqs.set_queue_attributes(
-        QueueUrl=url, Attributes={"VisibilityTimeout": "9", "ReceiveMessageWaitTimeSeconds": "3"}
-    )
+    for name, value in {"VisibilityTimeout": "9", "ReceiveMessageWaitTimeSeconds": "3"}.items():
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={name: value})
     shown = attributes(
         sqs, url, "VisibilityTimeout", "ReceiveMessageWaitTimeSeconds", "DelaySeconds"
     )
@@ -420,9 +421,12 @@ def test_a_purged_queue_is_empty(world: World, sqs: Any, url: str) -> None:
     for number in range(5):
         sqs.send_message(QueueUrl=url, MessageBody=str(number))
     (held,) = sqs.receive_message(QueueUrl=url)["Messages"]
+    sqs.send_message(QueueUrl=url, MessageBody="late", DelaySeconds=10)
     sqs.purge_queue(QueueUrl=url)
     sqs.purge_queue(QueueUrl=url)  # there is no wait of 60 s
     world.settle()
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+    world.clock.pass_seconds(60)
     assert "Messages" not in sqs.receive_message(QueueUrl=url)
     assert attributes(sqs, url, "ApproximateNumberOfMessages") == {
         "ApproximateNumberOfMessages": "0"
@@ -449,13 +453,14 @@ def test_tags_are_labels(sqs: Any, shop: Client) -> None:
     assert len(sqs.list_queue_tags(QueueUrl=url)["Tags"]) == 50
 
 
-def test_counts_tell_active_delayed_and_inactive_messages(sqs: Any, url: str) -> None:
+def test_counts_tell_active_delayed_and_inactive_messages(world: World, sqs: Any, url: str) -> None:
     for delay in (0, 0, 0, 60):
         sqs.send_message(QueueUrl=url, MessageBody="x", DelaySeconds=delay)
     sqs.receive_message(QueueUrl=url)
-    names = ("", "NotVisible", "Delayed")
-    shown = attributes(sqs, url, *(f"ApproximateNumberOfMessages{name}" for name in names))
-    assert list(shown.values()) == ["2", "1", "1"]
+    names = [f"ApproximateNumberOfMessages{name}" for name in ("", "NotVisible", "Delayed")]
+    assert list(attributes(sqs, url, *names).values()) == ["2", "1", "1"]
+    world.clock.pass_seconds(61)
+    assert list(attributes(sqs, url, *names).values()) == ["4", "0", "0"]
 
 
 def test_another_accounts_queue_needs_a_grant(world: World, url: str, make_key: MakeKey) -> None:
