@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from tests.dialects.conftest import REGION, Key, client_of
-from tests.dialects.test_sns_fifo import drain, make_queue, subscribe
+from tests.dialects.sns_calls import change, make_queue, shown, subscribe
+from tests.dialects.test_sns_fifo import drain
 from tests.dialects.test_sns_topics import code
 from tests.dialects.test_sqs_letters import TRACE
 
@@ -37,18 +38,6 @@ def refusal(call: Any, **given: Any) -> str:
     if found.startswith("Invalid parameter: "):
         assert error["Code"] == "InvalidParameter"
     return found
-
-
-def shown(sns: Any, subscription: str) -> dict[str, str]:
-    found: dict[str, Any] = sns.get_subscription_attributes(SubscriptionArn=subscription)
-    attributes: dict[str, str] = found["Attributes"]
-    return attributes
-
-
-def change(sns: Any, subscription: str, name: str, value: str) -> None:
-    sns.set_subscription_attributes(
-        SubscriptionArn=subscription, AttributeName=name, AttributeValue=value
-    )
 
 
 def bodies(world: World, sqs: Any, url: str) -> list[str]:

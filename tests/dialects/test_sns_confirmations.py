@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from tests.dialects.conftest import URL, Key, call, change_settings
-from tests.dialects.test_sns_notifications import HOOK, subscribe
+from tests.dialects.sns_calls import subscribe
+from tests.dialects.test_sns_notifications import HOOK
 
 from cirrusmq_dialects import aws_signature
 from cirrusmq_dialects.router import dialect_of

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.dialects.conftest import REGION
+from tests.dialects.sns_calls import make_queue, subscribe
 from tests.dialects.test_sns_topics import code
 
 from cirrusmq_local.testing import Client, World
@@ -18,22 +19,6 @@ FIFO = {"FifoTopic": "true"}
 @pytest.fixture
 def arn(sns: Any) -> str:
     made: str = sns.create_topic(Name="drinks.fifo", Attributes=FIFO)["TopicArn"]
-    return made
-
-
-def make_queue(sqs: Any, name: str) -> str:
-    """The URL of a new queue, FIFO if its name says so."""
-    attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
-    made: str = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-    return made
-
-
-def subscribe(sns: Any, arn: str, queue: str, **attributes: str) -> str:
-    endpoint = f"arn:aws:sqs:{REGION}:shop:{queue}"
-    given = {"Attributes": attributes, "ReturnSubscriptionArn": True}
-    made: str = sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=endpoint, **given)[
-        "SubscriptionArn"
-    ]
     return made
 
 

@@ -9,6 +9,7 @@ import pytest
 from aws_lambda_powertools.utilities.data_classes import SNSEvent
 from aws_lambda_powertools.utilities.parser.models import SnsModel
 from tests.dialects.conftest import REGION, MakeKey, change_settings, client_of
+from tests.dialects.sns_calls import change
 from tests.service.topics import Schedules
 
 from cirrusmq.base.timestamps import format_time
@@ -338,9 +339,7 @@ def test_what_is_wrong_is_refused_and_leaves_nothing(
 def test_raw_delivery_is_refused_later_too(sns: Any, arn: str) -> None:
     made = subscribe(sns, arn)
     with pytest.raises(sns.exceptions.InvalidParameterException, match="raw message delivery"):
-        sns.set_subscription_attributes(
-            SubscriptionArn=made, AttributeName="RawMessageDelivery", AttributeValue="true"
-        )
+        change(sns, made, "RawMessageDelivery", "true")
 
 
 def test_a_fifo_topic_has_no_functions(sns: Any) -> None:

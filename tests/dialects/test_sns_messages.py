@@ -8,19 +8,17 @@ from typing import Any
 
 import pytest
 from tests.dialects.conftest import REGION, MakeKey, client_of
+from tests.dialects.sns_calls import change, make_queue, subscribe
 from tests.dialects.test_sns_topics import code
 
 from cirrusmq.access.scopes import Listed, Scope
 from cirrusmq_local.testing import World
 
-RAW = {"RawMessageDelivery": "true"}
-
 
 @pytest.fixture
 def url(sns: Any, sqs: Any, arn: str) -> str:
-    made: str = sqs.create_queue(QueueName="orders")["QueueUrl"]
-    queue = f"arn:aws:sqs:{REGION}:shop:orders"
-    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue, Attributes=RAW)
+    made = make_queue(sqs)
+    subscribe(sns, arn, RawMessageDelivery="true")
     return made
 
 
@@ -200,11 +198,7 @@ def test_policies_see_names_and_types_as_they_were_sent(
     passing: list[str],
 ) -> None:
     (known,) = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
-    sns.set_subscription_attributes(
-        SubscriptionArn=known["SubscriptionArn"],
-        AttributeName="FilterPolicy",
-        AttributeValue=json.dumps(policy),
-    )
+    change(sns, known["SubscriptionArn"], "FilterPolicy", json.dumps(policy))
     text, array = {"DataType": "String"}, {"DataType": "String.Array"}
     for body, attributes in {
         "dotted": {"event.kind": {**text, "StringValue": "made"}},

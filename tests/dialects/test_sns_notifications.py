@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.dialects.conftest import REGION, URL, change_settings
+from tests.dialects.sns_calls import change, make_queue, shown, subscribe
 from tests.dialects.test_sqs_queues import redrive_policy
 
 from cirrusmq.base.timestamps import format_time, parse_time
@@ -24,21 +25,6 @@ SENT: dict[str, dict[str, Any]] = {
     "list": {"DataType": "String.Array", "StringValue": '["a", 1]'},
     "bytes": {"DataType": "Binary", "BinaryValue": b"\0\1"},
 }
-
-
-def subscribe(sns: Any, arn: str, endpoint: str = QUEUE, **attributes: str) -> str:
-    """The ARN of a subscription."""
-    protocol = "sqs" if endpoint.startswith("arn:") else endpoint.partition(":")[0]
-    given = {"Attributes": attributes, "ReturnSubscriptionArn": True}
-    made: str = sns.subscribe(TopicArn=arn, Protocol=protocol, Endpoint=endpoint, **given)[
-        "SubscriptionArn"
-    ]
-    return made
-
-
-def make_queue(sqs: Any, name: str = "orders", **attributes: str) -> str:
-    made: str = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-    return made
 
 
 def receive(world: World, sqs: Any, url: str, limit: int = 10) -> list[dict[str, Any]]:
@@ -257,9 +243,7 @@ def test_a_url_gets_notifications(world: World, sns: Any, arn: str) -> None:
     assert headers["x-amz-sns-topic-arn"] == arn
     assert headers["x-amz-sns-subscription-arn"] == made
     assert headers["webhook-signature"]
-    sns.set_subscription_attributes(
-        SubscriptionArn=made, AttributeName="RawMessageDelivery", AttributeValue="true"
-    )
+    change(sns, made, "RawMessageDelivery", "true")
     sns.publish(TopicArn=arn, Message="raw")
     world.settle()
     _, headers, body = world.posts[-1]
@@ -306,11 +290,8 @@ def test_raw_delivery_is_turned_on_and_off(world: World, sns: Any, sqs: Any, arn
     made = subscribe(sns, arn)
 
     def bodies(value: str) -> list[str]:
-        sns.set_subscription_attributes(
-            SubscriptionArn=made, AttributeName="RawMessageDelivery", AttributeValue=value
-        )
-        shown = sns.get_subscription_attributes(SubscriptionArn=made)["Attributes"]
-        assert shown["RawMessageDelivery"] == value
+        change(sns, made, "RawMessageDelivery", value)
+        assert shown(sns, made)["RawMessageDelivery"] == value
         sns.publish(TopicArn=arn, Message=f"raw {value}")
         return [each["Body"] for each in receive(world, sqs, url)]
 

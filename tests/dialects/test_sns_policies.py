@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from tests.dialects.conftest import REGION
-from tests.dialects.test_sns_notifications import HOOK, QUEUE, subscribe
+from tests.dialects.sns_calls import change, shown, subscribe
+from tests.dialects.test_sns_notifications import HOOK, QUEUE
 from tests.dialects.test_sns_topics import code
 
 from cirrusmq_dialects.sns.delivery_policies import read_of_subscription
@@ -34,8 +35,7 @@ def test_a_delivery_policy_is_a_ladder_and_a_rate(sns: Any, shop: Client, arn: s
         {"healthyRetryPolicy": RETRY, "throttlePolicy": {"maxReceivesPerSecond": 7}}
     )
     made = subscribe(sns, arn, HOOK, DeliveryPolicy=policy)
-    shown = sns.get_subscription_attributes(SubscriptionArn=made)["Attributes"]
-    assert shown["DeliveryPolicy"] == policy
+    assert shown(sns, made)["DeliveryPolicy"] == policy
     found = native(shop)
     assert found["retry"] == {"policy": "custom", "waits": [0.01, 10, 10, 55, 100, 100]}
     assert found["rate"] == 7
@@ -111,14 +111,10 @@ def test_a_topics_delivery_policy_is_that_of_urls_without_one(
     set_policy("")
     assert native(shop)["retry"] is None
     own = json.dumps({"healthyRetryPolicy": {"numRetries": 1}})
-    sns.set_subscription_attributes(
-        SubscriptionArn=made, AttributeName="DeliveryPolicy", AttributeValue=own
-    )
+    change(sns, made, "DeliveryPolicy", own)
     set_policy(json.dumps({"http": defaults}))
     assert native(shop)["retry"] == {"policy": "custom", "waits": [20]}
-    sns.set_subscription_attributes(
-        SubscriptionArn=made, AttributeName="DeliveryPolicy", AttributeValue=""
-    )
+    change(sns, made, "DeliveryPolicy", "")
     assert native(shop)["retry"] == {"policy": "custom", "waits": [0.01, 10, 100]}
 
 
@@ -127,12 +123,9 @@ def test_a_queues_redrive_policy_is_kept(sns: Any, sqs: Any, arn: str) -> None:
         sqs.create_queue(QueueName=name)
     policy = json.dumps({"deadLetterTargetArn": QUEUE.replace("orders", "dead")})
     made = subscribe(sns, arn, RedrivePolicy=policy)
-    shown = sns.get_subscription_attributes(SubscriptionArn=made)["Attributes"]
-    assert shown["RedrivePolicy"] == policy
-    refused = {"AttributeName": "RedrivePolicy", "AttributeValue": '{"deadLetterTargetArn": "a"}'}
-    assert (
-        code(sns.set_subscription_attributes, SubscriptionArn=made, **refused) == "InvalidParameter"
-    )
+    assert shown(sns, made)["RedrivePolicy"] == policy
+    with pytest.raises(sns.exceptions.InvalidParameterException):
+        change(sns, made, "RedrivePolicy", '{"deadLetterTargetArn": "a"}')
 
 
 TOPIC = f"arn:aws:sns:{REGION}:shop:drinks"

@@ -7,7 +7,8 @@ import random
 from typing import Any
 
 import pytest
-from tests.dialects.test_sns_notifications import HOOK, QUEUE, make_queue, only, receive, subscribe
+from tests.dialects.sns_calls import make_queue, subscribe
+from tests.dialects.test_sns_notifications import HOOK, QUEUE, only, receive
 from tests.dialects.test_sns_topics import code
 
 from cirrusmq_local.testing import Client, World

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import Any
 
 import pytest
+from tests.dialects import sns_calls
 from tests.dialects.conftest import REGION, MakeKey, change_settings, client_of
+from tests.dialects.sns_calls import change, shown
 from tests.dialects.test_sns_topics import code
 
 from cirrusmq.access.scopes import Listed, Scope
@@ -17,6 +20,7 @@ RAW = {"RawMessageDelivery": "true"}
 QUEUE = f"arn:aws:sqs:{REGION}:shop:orders"
 HOOK = "https://hooks.example/a?b=c&d"
 POLICY = json.dumps({"region": ["eu", {"prefix": "us-"}]})
+subscribe = partial(sns_calls.subscribe, **RAW)
 
 
 @pytest.fixture
@@ -25,20 +29,6 @@ def arn(sns: Any, shop: Client) -> str:
         assert shop.put(f"/queues/{name}", {}).status == 201
     made: str = sns.create_topic(Name="drinks")["TopicArn"]
     return made
-
-
-def subscribe(sns: Any, arn: str, endpoint: str = QUEUE, **attributes: str) -> str:
-    """The ARN of the subscription."""
-    protocol = "sqs" if endpoint == QUEUE else endpoint.partition(":")[0]
-    given = {"Attributes": {**RAW, **attributes}, "ReturnSubscriptionArn": True}
-    made = sns.subscribe(TopicArn=arn, Protocol=protocol, Endpoint=endpoint, **given)
-    found: str = made["SubscriptionArn"]
-    return found
-
-
-def shown(sns: Any, subscription: str) -> dict[str, str]:
-    found: dict[str, str] = sns.get_subscription_attributes(SubscriptionArn=subscription)
-    return found["Attributes"]  # type: ignore[return-value]
 
 
 def test_a_queue_is_subscribed_once(sns: Any, shop: Client, arn: str) -> None:
@@ -135,14 +125,8 @@ def test_what_is_not_here_is_refused_and_leaves_nothing(
 
 def test_attributes_are_changed(sns: Any, arn: str) -> None:
     made = subscribe(sns, arn)
-
-    def change(name: str, value: str) -> None:
-        sns.set_subscription_attributes(
-            SubscriptionArn=made, AttributeName=name, AttributeValue=value
-        )
-
-    change("FilterPolicy", POLICY)
-    change("RawMessageDelivery", "true")
+    change(sns, made, "FilterPolicy", POLICY)
+    change(sns, made, "RawMessageDelivery", "true")
     assert json.loads(shown(sns, made)["FilterPolicy"]) == json.loads(POLICY)
     for name, value in {
         "RawMessageDelivery": "no",
@@ -151,8 +135,8 @@ def test_attributes_are_changed(sns: Any, arn: str) -> None:
         "FilterPolicy": "[]",
     }.items():
         with pytest.raises(sns.exceptions.InvalidParameterException):
-            change(name, value)
-    change("FilterPolicy", "{}")
+            change(sns, made, name, value)
+    change(sns, made, "FilterPolicy", "{}")
     assert "FilterPolicy" not in shown(sns, made)
 
 
@@ -227,22 +211,20 @@ def test_a_policy_may_be_of_the_body(world: World, sns: Any, sqs: Any, arn: str)
     dear, cheap = '{"item": {"price": 250}}', '{"item": {"price": 50}}'
     assert bodies(dear, cheap, "dear") == [dear]
 
-    def change(name: str, value: str) -> dict[str, str]:
-        sns.set_subscription_attributes(
-            SubscriptionArn=made, AttributeName=name, AttributeValue=value
-        )
+    def changed(name: str, value: str) -> dict[str, str]:
+        change(sns, made, name, value)
         return shown(sns, made)
 
-    plain = change("FilterPolicy", '{"item": ["tea"]}')
+    plain = changed("FilterPolicy", '{"item": ["tea"]}')
     assert plain["FilterPolicyScope"] == "MessageBody"
     assert bodies('{"item": "tea"}', '{"item": "milk"}') == ['{"item": "tea"}']
-    assert change("FilterPolicyScope", "MessageAttributes")["FilterPolicyScope"] != "MessageBody"
+    assert changed("FilterPolicyScope", "MessageAttributes")["FilterPolicyScope"] != "MessageBody"
     tea = {"DataType": "String", "StringValue": "tea"}
     assert bodies("a", item=tea) == ["a"]
     assert bodies('{"item": "tea"}') == []
-    assert "FilterPolicy" not in change("FilterPolicy", "")
-    change("FilterPolicyScope", "MessageBody")
-    assert change("FilterPolicy", json.dumps(policy))["FilterPolicyScope"] == "MessageBody"
+    assert "FilterPolicy" not in changed("FilterPolicy", "")
+    changed("FilterPolicyScope", "MessageBody")
+    assert changed("FilterPolicy", json.dumps(policy))["FilterPolicyScope"] == "MessageBody"
     assert bodies(dear, cheap) == [dear]
 
 
@@ -262,9 +244,7 @@ def test_a_native_url_stays_a_native_one(world: World, sns: Any, shop: Client, a
     assert shop.put("/topics/drinks/subscriptions/mine", given).status == 201
     (known,) = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
     for name, value in {"FilterPolicy": "{}", "FilterPolicyScope": "MessageBody"}.items():
-        sns.set_subscription_attributes(
-            SubscriptionArn=known["SubscriptionArn"], AttributeName=name, AttributeValue=value
-        )
+        change(sns, known["SubscriptionArn"], name, value)
     sns.publish(TopicArn=arn, Message="tea")
     world.settle()
     ((_, headers, body),) = world.posts

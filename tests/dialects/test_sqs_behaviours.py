@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from tests.dialects.sns_calls import make_queue
 from tests.dialects.test_sqs_fifo import bodies
 from tests.dialects.test_sqs_queues import attributes
 
@@ -19,14 +20,9 @@ INVALID = "InvalidParameterValue"
 BATCH = "AWS.SimpleQueueService."
 
 
-def make(sqs: Any, name: str = "orders", **attributes: str) -> str:
-    url: str = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-    return url
-
-
 def make_fifo(sqs: Any, name: str = "orders.fifo", **attributes: str) -> str:
     given = {"FifoQueue": "true", "ContentBasedDeduplication": "true", **attributes}
-    return make(sqs, name, **given)
+    return make_queue(sqs, name, **given)
 
 
 def send(sqs: Any, url: str, *bodies: str, world: World | None = None, **given: Any) -> None:
@@ -58,7 +54,7 @@ def count(sqs: Any, url: str) -> int:
 
 
 def test_refusals_have_the_words_of_sqs(sqs: Any) -> None:
-    url, fifo = make(sqs), make_fifo(sqs, ContentBasedDeduplication="false")
+    url, fifo = make_queue(sqs), make_fifo(sqs, ContentBasedDeduplication="false")
     entries = [{"Id": f"m-{number}", "MessageBody": "x"} for number in range(20)]
     whole = {"Id": "1", "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "d"}
     odd_id = (
@@ -117,7 +113,7 @@ def test_refusals_have_the_words_of_sqs(sqs: Any) -> None:
 
 
 def test_a_batch_keeps_to_the_bound_of_a_call_and_not_to_that_of_the_queue(sqs: Any) -> None:
-    url = make(sqs, MaximumMessageSize="2048")
+    url = make_queue(sqs, MaximumMessageSize="2048")
     beside = {"k": {"DataType": "String", "StringValue": "x"}}
     first = {"Id": "1", "MessageBody": "a" * 2_040, "MessageAttributes": beside}
     sent = sqs.send_message_batch(QueueUrl=url, Entries=[first, {"Id": "2", "MessageBody": "a"}])
@@ -130,7 +126,7 @@ def test_a_batch_keeps_to_the_bound_of_a_call_and_not_to_that_of_the_queue(sqs: 
 
 
 def test_names_of_attributes_have_letters_of_every_language(sqs: Any) -> None:
-    url = make(sqs)
+    url = make_queue(sqs)
     sent = {"attr.1øßä": {"DataType": "String", "StringValue": "x"}}
     sqs.send_message(QueueUrl=url, MessageBody="a", MessageAttributes=sent)
     (message,) = take(sqs, url, MessageAttributeNames=["All"])
@@ -138,7 +134,7 @@ def test_names_of_attributes_have_letters_of_every_language(sqs: Any) -> None:
 
 
 def test_a_visibility_is_extended_again_and_again(sqs: Any, world: World) -> None:
-    url = make(sqs, VisibilityTimeout="2")
+    url = make_queue(sqs, VisibilityTimeout="2")
     send(sqs, url, "a")
     (held,) = take(sqs, url)
     for _ in range(4):

@@ -7,15 +7,11 @@ from typing import Any
 
 import pytest
 from tests.dialects.conftest import REGION
+from tests.dialects.sns_calls import make_queue
 from tests.dialects.test_sns_topics import code
 from tests.dialects.test_sqs_queues import redrive_policy
 
 from cirrusmq_local.testing import World
-
-
-def make(sqs: Any, name: str = "orders", **attributes: str) -> str:
-    made: str = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-    return made
 
 
 def take(sqs: Any, url: str, **given: Any) -> dict[str, Any]:
@@ -25,7 +21,7 @@ def take(sqs: Any, url: str, **given: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("listed", [{"StringListValues": ["x"]}, {"BinaryListValues": [b"x"]}])
 def test_lists_of_values_are_refused_and_not_dropped(sqs: Any, listed: dict[str, Any]) -> None:
-    url = make(sqs)
+    url = make_queue(sqs)
     attributes = {"a": {"DataType": "String", "StringValue": "x", **listed}}
     given = {"MessageBody": "a", "MessageAttributes": attributes}
 
@@ -37,13 +33,13 @@ def test_lists_of_values_are_refused_and_not_dropped(sqs: Any, listed: dict[str,
 
 def test_a_trace_header_is_a_string(sqs: Any) -> None:
     header = {"AWSTraceHeader": {"DataType": "Number", "StringValue": "1"}}
-    given = {"QueueUrl": make(sqs), "MessageBody": "a", "MessageSystemAttributes": header}
+    given = {"QueueUrl": make_queue(sqs), "MessageBody": "a", "MessageSystemAttributes": header}
 
     assert code(sqs.send_message, **given) == "InvalidParameterValue"
 
 
 def test_a_handle_of_another_queue_is_invalid_and_ends_nothing(sqs: Any) -> None:
-    url, other = make(sqs), make(sqs, "others")
+    url, other = make_queue(sqs), make_queue(sqs, "others")
     sqs.send_message(QueueUrl=url, MessageBody="a")
     handle = take(sqs, url)["ReceiptHandle"]
     wrong, wrong_handle = {"QueueUrl": other, "ReceiptHandle": handle}, "ReceiptHandleIsInvalid"
@@ -57,16 +53,16 @@ def test_a_handle_of_another_queue_is_invalid_and_ends_nothing(sqs: Any) -> None
     sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0)
     handle = take(sqs, url)["ReceiptHandle"]
     sqs.delete_queue(QueueUrl=url)
-    again = make(sqs)
+    again = make_queue(sqs)
     assert code(sqs.delete_message, QueueUrl=again, ReceiptHandle=handle) == wrong_handle
 
 
 def test_empty_lists_of_sources_and_tasks_are_there(sqs: Any) -> None:
-    dead = make(sqs, "dead")
-    make(sqs, **redrive_policy("dead", 2))
+    dead = make_queue(sqs, "dead")
+    make_queue(sqs, **redrive_policy("dead", 2))
     arn = f"arn:aws:sqs:{REGION}:shop:dead"
 
-    sources = sqs.list_dead_letter_source_queues(QueueUrl=make(sqs, "free"))
+    sources = sqs.list_dead_letter_source_queues(QueueUrl=make_queue(sqs, "free"))
     tasks = sqs.list_message_move_tasks(SourceArn=arn)
 
     assert sources["queueUrls"] == []
@@ -79,9 +75,9 @@ def test_a_dead_letter_of_a_standard_queue_keeps_the_time_of_its_send(
     world: World, sqs: Any, fifo: bool
 ) -> None:
     end, kind = (".fifo", {"FifoQueue": "true"}) if fifo else ("", {})
-    dead = make(sqs, f"dead{end}", **kind)
+    dead = make_queue(sqs, f"dead{end}", **kind)
     redrive = redrive_policy(f"dead{end}", 1)
-    url = make(sqs, f"orders{end}", VisibilityTimeout="1", **redrive, **kind)
+    url = make_queue(sqs, f"orders{end}", VisibilityTimeout="1", **redrive, **kind)
     ids = {"MessageGroupId": "g", "MessageDeduplicationId": "d"} if fifo else {}
     sqs.send_message(QueueUrl=url, MessageBody="a", **ids)
     names = {"MessageSystemAttributeNames": ["SentTimestamp"]}
@@ -98,7 +94,7 @@ def test_a_dead_letter_of_a_standard_queue_keeps_the_time_of_its_send(
 def test_an_extension_of_a_groups_first_message_holds_the_others_back(
     world: World, sqs: Any
 ) -> None:
-    url = make(sqs, "orders.fifo", FifoQueue="true", VisibilityTimeout="10")
+    url = make_queue(sqs, "orders.fifo", FifoQueue="true", VisibilityTimeout="10")
     for number in "012":
         ids = {"MessageGroupId": "g", "MessageDeduplicationId": number}
         sqs.send_message(QueueUrl=url, MessageBody=number, **ids)
