@@ -41,6 +41,7 @@ def test_names_are_a_tree() -> None:
     [
         b"a=%ff",
         b"a=\xff",
+        b"%ff=1",
         b"a=1&a.b=2",
         b"a.b=1&a=2",
         b"a.b.c=1&a.b=2",

@@ -138,8 +138,6 @@ def test_a_standard_queue_has_none_of_their_attributes(sqs: Any) -> None:
     assert "FifoQueue" not in attributes(sqs, url)
     with pytest.raises(ClientError, match="not valid for this queue type"):
         sqs.send_message(QueueUrl=url, MessageBody="x", MessageDeduplicationId="1")
-    with pytest.raises(ClientError):
-        sqs.set_queue_attributes(QueueUrl=url, Attributes=FIFO)
 
 
 def test_what_is_not_deleted_comes_again_before_what_follows(

@@ -328,7 +328,7 @@ def test_an_age_of_dead_letters_that_was_set_natively_is_kept(
     assert shown == {**dead_letter, "max_receives": 3}
 
 
-def test_a_dead_letter_queue_must_exist_and_be_ones_own(sqs: Any, url: str) -> None:
+def test_a_dead_letter_queue_must_exist(sqs: Any, url: str) -> None:
     for call in each(
         lambda policy: sqs.set_queue_attributes(QueueUrl=url, Attributes=policy),
         lambda policy: sqs.create_queue(QueueName="new", Attributes=policy),
@@ -336,9 +336,6 @@ def test_a_dead_letter_queue_must_exist_and_be_ones_own(sqs: Any, url: str) -> N
         told = r"\(InvalidParameterValue\) .*Dead letter target does not exist"
         with pytest.raises(ClientError, match=told):
             call(redrive_policy("nowhere"))
-        other = {"RedrivePolicy": redrive_policy("x")["RedrivePolicy"].replace(":shop:", ":bob:")}
-        with pytest.raises(ClientError, match="of the account of its source"):
-            call(other)
 
 
 def test_pages_of_sources_of_dead_letters(sqs: Any) -> None:
