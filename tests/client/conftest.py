@@ -119,6 +119,12 @@ def new_queue(client: Client) -> NewQueue:
 
 
 @pytest.fixture
+def queue(new_queue: NewQueue) -> str:
+    """A queue that no other test has, with the defaults."""
+    return new_queue()
+
+
+@pytest.fixture
 def topic(client: Client) -> str:
     """A topic that no other test has."""
     name = unused("t")

@@ -266,16 +266,12 @@ def test_calls_of_one_loop_are_under_way_together(stack: Any, new_queue: NewQueu
     assert time.monotonic() - began < 20
 
 
-def test_a_cancelled_call_ends_at_once_and_leaves_the_client_whole(
-    stack: Any, new_queue: NewQueue
-) -> None:
-    name = new_queue()
-
+def test_a_cancelled_call_ends_at_once_and_leaves_the_client_whole(stack: Any, queue: str) -> None:
     async def use() -> None:
         async with AsyncClient(stack.connection) as client:
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(client.receive(name, wait_seconds=20), 0.5)
-            assert (await client.show_queue(name))["name"] == name
+                await asyncio.wait_for(client.receive(queue, wait_seconds=20), 0.5)
+            assert (await client.show_queue(queue))["name"] == queue
 
     began = time.monotonic()
     asyncio.run(use())

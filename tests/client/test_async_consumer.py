@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from tests.client.conftest import NewQueue
+from tests.client.test_deletes_in_receives import calls
 
 from cirrusmq_client import (
     AsyncClient,
@@ -160,10 +160,9 @@ def test_a_group_that_is_left_comes_again_in_its_order(
 
 
 def test_a_cancellation_inside_a_handler_is_a_failure_of_that_message_alone(
-    stack: Any, client: Client, new_queue: NewQueue
+    stack: Any, client: Client, queue: str
 ) -> None:
-    name = new_queue()
-    client.send(name, [Message("a"), Message("b")])
+    client.send(queue, [Message("a"), Message("b")])
     handled: list[tuple[str, int]] = []
 
     async def handle(message: Received) -> None:
@@ -176,7 +175,7 @@ def test_a_cancellation_inside_a_handler_is_a_failure_of_that_message_alone(
     async def use() -> None:
         async with (
             AsyncClient(stack.connection) as client,
-            AsyncConsumer(name, handle, client=client, workers=1, wait_seconds=1),
+            AsyncConsumer(queue, handle, client=client, workers=1, wait_seconds=1),
             asyncio.timeout(20),
         ):
             while len(handled) < 3:
@@ -184,19 +183,18 @@ def test_a_cancellation_inside_a_handler_is_a_failure_of_that_message_alone(
 
     asyncio.run(use())
     assert sorted(handled) == [("a", 0), ("a", 1), ("b", 0)]
-    assert counts(client, name) == (0, 0)
+    assert counts(client, queue) == (0, 0)
 
 
-def test_many_handlers_run_side_by_side(stack: Any, client: Client, new_queue: NewQueue) -> None:
-    name = new_queue()
+def test_many_handlers_run_side_by_side(stack: Any, client: Client, queue: str) -> None:
     for _ in range(6):
-        client.send(name, [Message("x")] * 16)
+        client.send(queue, [Message("x")] * 16)
     handler = Handler(1)
 
     async def use() -> float:
         async with AsyncClient(stack.connection) as client:
             began = time.monotonic()
-            async with AsyncConsumer(name, handler, client=client, workers=96, wait_seconds=1):
+            async with AsyncConsumer(queue, handler, client=client, workers=96, wait_seconds=1):
                 await handler.wait(96)
             return time.monotonic() - began
 
@@ -235,9 +233,9 @@ def test_a_consumer_of_batches_makes_one_call_for_sixteen(
     asyncio.run(use())
 
     assert counts(client, name) == (0, 0)
-    calls = Counter(path.rpartition("/")[2] for path in proxy.paths if "/messages/" in path)
-    assert calls["delete"] <= 3
-    assert calls["receive"] + calls["delete"] <= 20
+    made = calls(proxy)
+    assert made["delete"] <= 3
+    assert made["receive"] + made["delete"] <= 20
 
 
 class Service:

@@ -26,13 +26,11 @@ from cirrusmq_client import Client
 def test_a_file_of_another_system_is_sent_line_by_line(
     run_command: Run,
     client: Client,
-    new_queue: NewQueue,
+    queue: str,
     content: bytes,
     expected: list[str],
     empty: int,
 ) -> None:
-    queue = new_queue()
-
     done = run_command("send", queue, text=content, LC_ALL="C", PYTHONUTF8="0")
 
     assert done.returncode == 0, done.stderr
@@ -43,10 +41,8 @@ def test_a_file_of_another_system_is_sent_line_by_line(
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_a_file_in_utf_16_is_told_as_such(
-    run_command: Run, client: Client, new_queue: NewQueue, encoding: str
+    run_command: Run, client: Client, queue: str, encoding: str
 ) -> None:
-    queue = new_queue()
-
     done = run_command("send", queue, text="one\ntwo\n".encode(encoding))
 
     assert done.returncode == 1
@@ -57,10 +53,7 @@ def test_a_file_in_utf_16_is_told_as_such(
     assert bodies(client, queue) == []
 
 
-def test_a_line_that_is_not_utf_8_is_named(
-    run_command: Run, client: Client, new_queue: NewQueue
-) -> None:
-    queue = new_queue()
+def test_a_line_that_is_not_utf_8_is_named(run_command: Run, client: Client, queue: str) -> None:
     lines = [b"line %d" % number for number in range(1, 41)]
     lines[34] = "gr\xf6\xdfer".encode("latin-1")
 
@@ -90,11 +83,8 @@ def test_a_line_that_the_service_refuses_is_named(
 
 
 def test_a_file_of_another_system_is_published_and_matched(
-    run_command: Run, client: Client, new_queue: NewQueue
+    run_command: Run, client: Client, queue: str, topic: str
 ) -> None:
-    queue = new_queue()
-    topic = queue.replace("q-", "t-")
-    client.create_topic(topic)
     client.create_subscription(topic, "all", {"protocol": "queue", "endpoint": queue})
 
     matched = run_command("topic", "match", topic, text=b"one\r\n\r\ntwo\r\n")

@@ -93,14 +93,11 @@ def test_a_topic_is_granted_to_another_account_and_taken_back(
     assert client.list_topic_grants(topic) == []
 
 
-def test_a_receiver_is_shown_with_its_counts(
-    run_json: RunJson, client: Client, new_queue: NewQueue
-) -> None:
-    name = new_queue()
-    client.create_receiver(name, "copy", {})
-    client.send(name, [Message("hello")])
-    assert len(client.receive(Queue(name, "copy"), wait_seconds=5)) == 1
-    shown = run_json("queue", "receiver", name, "copy")
+def test_a_receiver_is_shown_with_its_counts(run_json: RunJson, client: Client, queue: str) -> None:
+    client.create_receiver(queue, "copy", {})
+    client.send(queue, [Message("hello")])
+    assert len(client.receive(Queue(queue, "copy"), wait_seconds=5)) == 1
+    shown = run_json("queue", "receiver", queue, "copy")
     assert (shown["name"], shown["counts"]["inactive"]) == ("copy", 1)
 
 

@@ -87,12 +87,11 @@ def test_a_wrong_key_and_a_service_that_is_down_are_told_apart(
         nobody.show_queue("a")
 
 
-def test_a_message_comes_as_it_was_sent(client: Client, new_queue: NewQueue) -> None:
-    name = new_queue()
+def test_a_message_comes_as_it_was_sent(client: Client, queue: str) -> None:
     body = bytes(range(256))
     message = Message(body, attributes={"colour": "red", "raw": b"\0\xff"}, tags=["a", "b"])
-    sent = client.send(name, [message])[0]
-    received = client.receive(name, wait_seconds=5)[0]
+    sent = client.send(queue, [message])[0]
+    received = client.receive(queue, wait_seconds=5)[0]
     assert (received.id, received.body, received.data) == (sent.id, body, body)
     assert received.attributes == {"colour": "red", "raw": b"\0\xff"}
     assert received.tags == ("a", "b")
@@ -108,17 +107,16 @@ def test_the_highest_priority_comes_first(client: Client, new_queue: NewQueue) -
     assert [(each.text, each.priority) for each in received] == [("high", 4), ("low", 1)]
 
 
-def test_a_queue_and_a_receiver_are_paused(client: Client, new_queue: NewQueue) -> None:
-    name = new_queue()
-    client.create_receiver(name, "audit", {})
-    client.change_queue(name, {"paused": True})
-    assert client.change_receiver(name, "audit", {"paused": True})["paused"] is True
-    client.send(name, [Message("x")])
+def test_a_queue_and_a_receiver_are_paused(client: Client, queue: str) -> None:
+    client.create_receiver(queue, "audit", {})
+    client.change_queue(queue, {"paused": True})
+    assert client.change_receiver(queue, "audit", {"paused": True})["paused"] is True
+    client.send(queue, [Message("x")])
 
-    assert client.receive(name, wait_seconds=0) == []
-    assert client.receive(Queue(name, "audit"), wait_seconds=1) == []
-    client.change_queue(name, {"paused": False})
-    assert [each.text for each in client.receive(name, wait_seconds=5)] == ["x"]
+    assert client.receive(queue, wait_seconds=0) == []
+    assert client.receive(Queue(queue, "audit"), wait_seconds=1) == []
+    client.change_queue(queue, {"paused": False})
+    assert [each.text for each in client.receive(queue, wait_seconds=5)] == ["x"]
 
 
 def test_a_receive_chooses_by_group_or_attribute(client: Client, new_queue: NewQueue) -> None:
@@ -135,54 +133,51 @@ def test_a_receive_chooses_by_group_or_attribute(client: Client, new_queue: NewQ
     assert [each.text for each in client.receive(fair, 16, group="b", wait_seconds=5)] == ["b"]
 
 
-def test_receipts_delete_hold_and_give_back(client: Client, new_queue: NewQueue) -> None:
-    name = new_queue()
-    client.send(name, [Message("a"), Message("b"), Message("c")])
-    held = client.receive(name, 16, wait_seconds=5)
+def test_receipts_delete_hold_and_give_back(client: Client, queue: str) -> None:
+    client.send(queue, [Message("a"), Message("b"), Message("c")])
+    held = client.receive(queue, 16, wait_seconds=5)
     first, second, third = (message.receipt for message in held)
-    longer = client.change_visibility(name, {first: 600})
+    longer = client.change_visibility(queue, {first: 600})
     assert longer.done[first] is not None
-    assert client.delete(name, [first, second]).done.keys() == {first, second}
-    again = client.delete(name, [first])
+    assert client.delete(queue, [first, second]).done.keys() == {first, second}
+    again = client.delete(queue, [first])
     assert [failed.code for failed in again.failed] == ["ReceiptExpired"]
-    assert client.give_back(name, [third], 0).done.keys() == {third}
-    assert [message.receive_count for message in client.peek(name, 16)] == [1]
+    assert client.give_back(queue, [third], 0).done.keys() == {third}
+    assert [message.receive_count for message in client.peek(queue, 16)] == [1]
 
 
-def test_receivers_keys_and_grants(client: Client, new_queue: NewQueue, producer: Producer) -> None:
-    name = new_queue()
-    client.create_receiver(name, "audit", {"start": "latest"})
-    assert [each["name"] for each in client.list_receivers(name)] == ["audit"]
-    producer.send(name, "both see it")
-    source = Queue(name, receiver="audit")
-    copies = [client.receive(name, wait_seconds=5), client.receive(source, wait_seconds=5)]
+def test_receivers_keys_and_grants(client: Client, queue: str, producer: Producer) -> None:
+    client.create_receiver(queue, "audit", {"start": "latest"})
+    assert [each["name"] for each in client.list_receivers(queue)] == ["audit"]
+    producer.send(queue, "both see it")
+    source = Queue(queue, receiver="audit")
+    copies = [client.receive(queue, wait_seconds=5), client.receive(source, wait_seconds=5)]
     assert [copy[0].text for copy in copies] == ["both see it"] * 2
     assert client.delete(source, [copies[1][0].receipt]).failed == []
-    client.delete_receiver(name, "audit")
+    client.delete_receiver(queue, "audit")
     key = client.create_key("partner", description="a test")
-    client.put_grant(name, "partner", "send")
-    assert client.list_grants(name) == [{"account": "partner", "permission": "send"}]
+    client.put_grant(queue, "partner", "send")
+    assert client.list_grants(queue) == [{"account": "partner", "permission": "send"}]
     with Client(connection_by(client.url, key)) as partner:
-        assert partner.send(f"local:{name}", [Message("from outside")])
+        assert partner.send(f"local:{queue}", [Message("from outside")])
         with pytest.raises(errors.Forbidden):
-            partner.receive(f"local:{name}")
-    client.delete_grant(name, "partner")
+            partner.receive(f"local:{queue}")
+    client.delete_grant(queue, "partner")
     client.delete_key(key["access_key_id"])
 
 
-def test_operations_and_changes_are_listed(client: Client, new_queue: NewQueue) -> None:
-    name = new_queue()
-    first = client.purge_queue(name)
+def test_operations_and_changes_are_listed(client: Client, queue: str) -> None:
+    first = client.purge_queue(queue)
     (*_, ended) = client.watch_operation(first)
-    second = client.purge_queue(name)
-    assert [each["id"] for each in client.list_operations(queue=name)] == [second, first]
-    assert next(iter(client.list_operations(queue=name, state="succeeded")))["queue"] == name
-    assert list(client.list_operations(queue=name, state="failed")) == []
+    second = client.purge_queue(queue)
+    assert [each["id"] for each in client.list_operations(queue=queue)] == [second, first]
+    assert next(iter(client.list_operations(queue=queue, state="succeeded")))["queue"] == queue
+    assert list(client.list_operations(queue=queue, state="failed")) == []
     began = datetime.fromisoformat(ended["started_at"])
-    changes = list(client.list_changes(resource=name))
+    changes = list(client.list_changes(resource=queue))
     assert [each["route"].split()[0] for each in changes] == ["POST", "POST", "PUT"]
     assert {each["key_id"] for each in changes} == {ended["key_id"]}
-    later = list(client.list_changes(began, resource=name, key_id=ended["key_id"]))
+    later = list(client.list_changes(began, resource=queue, key_id=ended["key_id"]))
     assert [each["route"] for each in later] == ["POST /queues/{queue}/purge"] * 2
     assert list(client.list_changes(until=began - timedelta(days=80))) == []
 
@@ -301,15 +296,14 @@ def test_single_refusals_stand_in_the_place_of_their_messages(
 
 
 def test_a_clock_that_is_wrong_here_does_no_harm(
-    stack: Any, new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
+    stack: Any, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = new_queue()
     clock = partial(ServerClock, system=lambda: 1_000_000_000.0)
     monkeypatch.setattr("cirrusmq_client.transport.ServerClock", clock)
     with Client(stack.connection) as late:
-        assert late.send(name, [Message("a")])
+        assert late.send(queue, [Message("a")])
     with Client(stack.connection) as late:
-        assert late.receive(name, wait_seconds=5)
+        assert late.receive(queue, wait_seconds=5)
 
 
 def test_the_services_time_is_learned_within_a_second() -> None:

@@ -52,12 +52,11 @@ def test_messages_go_through_a_queue(run_command: Run, run_json: RunJson) -> Non
 
 @pytest.mark.alone
 def test_following_prints_what_comes_until_it_is_ended(
-    run_command: Run, start_process: StartProcess, new_queue: NewQueue
+    run_command: Run, start_process: StartProcess, queue: str
 ) -> None:
-    name = new_queue()
-    process = start_process(COMMAND, "receive", name, "--follow", "--delete")
+    process = start_process(COMMAND, "receive", queue, "--follow", "--delete")
     for body in ("first", "second"):
-        assert run_command("send", name, body).returncode == 0
+        assert run_command("send", queue, body).returncode == 0
         assert process.stdout.readline().rstrip().endswith(f"  {body}")
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
@@ -94,31 +93,30 @@ def test_the_last_hour_of_queues_and_topics_is_shown(
     run_json: RunJson,
     refuse: Refuse,
     client: Client,
-    new_queue: NewQueue,
+    queue: str,
     topic: str,
     group: Subscription,
 ) -> None:
-    name = new_queue()
-    client.create_receiver(name, "audit", {"start": "latest"})
-    client.send(name, [Message("one"), Message("two")])
+    client.create_receiver(queue, "audit", {"start": "latest"})
+    client.send(queue, [Message("one"), Message("two")])
     client.publish(topic, [Message("three")])
     client.receive(group, wait_seconds=10)
     client.call("POST", "/local/run/meter")
 
     shown = {
-        "sent": run_json("queue", "rates", name),
+        "sent": run_json("queue", "rates", queue),
         "delivered": run_json("topic", "rates", topic, "--subscription", "group"),
         "published": run_json("topic", "rates", topic),
     }
 
     sums = {kind: sum(told["rates"][0][kind]) for kind, told in shown.items()}
     assert sums == {"sent": 2, "delivered": 1, "published": 1}
-    lines = run_command("queue", "rates", name).stdout.splitlines()
+    lines = run_command("queue", "rates", queue).stdout.splitlines()
     assert [word for word in lines[1].split() if word.isalpha()] == [
         *("from", "sent", "received", "deleted", "kept"),
     ]
     assert len(lines) == 12 + 4
-    of_receiver = run_command("queue", "rates", name, "--receiver", "audit")
+    of_receiver = run_command("queue", "rates", queue, "--receiver", "audit")
     assert "delivered" in of_receiver.stdout
     assert "no queue" in refuse("queue", "rates", "nobody").lower()
 
@@ -173,15 +171,14 @@ def test_dead_letters_are_exported_as_lines_of_json(
 
 
 def test_a_message_is_looked_up(
-    run_command: Run, run_json: RunJson, refuse: Refuse, client: Client, new_queue: NewQueue
+    run_command: Run, run_json: RunJson, refuse: Refuse, client: Client, queue: str
 ) -> None:
-    name = new_queue()
-    (sent,) = client.send(name, [Message("hello")])
-    shown = run_json("queue", "message", name, sent.id)
+    (sent,) = client.send(queue, [Message("hello")])
+    shown = run_json("queue", "message", queue, sent.id)
     assert (shown["id"], shown["state"], "message" in shown) == (sent.id, "active", False)
-    assert "hello" in run_command("queue", "message", name, sent.id, "--body").stdout
-    assert client.look_up(name, sent.id, body=True)["message"]["body"] == "hello"
-    assert "no such message" in refuse("queue", "message", name, "Msg-0")
+    assert "hello" in run_command("queue", "message", queue, sent.id, "--body").stdout
+    assert client.look_up(queue, sent.id, body=True)["message"]["body"] == "hello"
+    assert "no such message" in refuse("queue", "message", queue, "Msg-0")
 
 
 def test_a_group_starts_earlier_and_is_rewound(
@@ -199,38 +196,36 @@ def test_a_group_starts_earlier_and_is_rewound(
 
 
 def test_a_receiver_begins_with_what_is_in_the_queue(
-    run_command: Run, client: Client, new_queue: NewQueue
+    run_command: Run, client: Client, queue: str
 ) -> None:
-    name = new_queue()
-    client.send(name, [Message("red", tags=["red"]), Message("blue")])
-    asked = ("queue", "add-receiver", name, "late", "--start", "earliest", "--tag", "red")
+    client.send(queue, [Message("red", tags=["red"]), Message("blue")])
+    asked = ("queue", "add-receiver", queue, "late", "--start", "earliest", "--tag", "red")
     added = run_command(*asked)  # it waits until no call is left that does not know of it
     assert (added.returncode, "backfill done, 1 message" in added.stdout) == (0, True)
-    assert "│ late" in run_command("queue", "receivers", name).stdout
-    (received,) = client.receive(Queue(name, "late"), max_messages=16, wait_seconds=5)
+    assert "│ late" in run_command("queue", "receivers", queue).stdout
+    (received,) = client.receive(Queue(queue, "late"), max_messages=16, wait_seconds=5)
     assert received.text == "red"
-    assert run_command("queue", "remove-receiver", name, "late", "--yes").returncode == 0
-    assert list(client.list_receivers(name)) == []
+    assert run_command("queue", "remove-receiver", queue, "late", "--yes").returncode == 0
+    assert list(client.list_receivers(queue)) == []
 
 
 def test_a_message_is_rescheduled_and_cancelled(
-    run_command: Run, run_json: RunJson, refuse: Refuse, client: Client, new_queue: NewQueue
+    run_command: Run, run_json: RunJson, refuse: Refuse, client: Client, queue: str
 ) -> None:
-    name = new_queue()
-    (sent,) = client.send(name, [Message("hello")])
-    reschedule = ("queue", "reschedule", name, sent.id)
+    (sent,) = client.send(queue, [Message("hello")])
+    reschedule = ("queue", "reschedule", queue, sent.id)
     assert run_json(*reschedule, "--delay-seconds", "600")["state"] == "delayed"
     assert run_json(*reschedule, "--deliver-at", "1")["state"] == "active"
     at = datetime.now(UTC) + timedelta(hours=1)
-    assert client.reschedule(name, sent.id, deliver_at=at)["state"] == "delayed"
-    assert run_command("queue", "cancel", name, sent.id).returncode == 0
-    client.cancel(name, sent.id)
-    assert "no such message" in refuse("queue", "message", name, sent.id)
-    (held,) = client.send(name, [Message("hello")])
-    client.receive(name, wait_seconds=5)
-    assert "was received" in refuse("queue", "cancel", name, held.id)
+    assert client.reschedule(queue, sent.id, deliver_at=at)["state"] == "delayed"
+    assert run_command("queue", "cancel", queue, sent.id).returncode == 0
+    client.cancel(queue, sent.id)
+    assert "no such message" in refuse("queue", "message", queue, sent.id)
+    (held,) = client.send(queue, [Message("hello")])
+    client.receive(queue, wait_seconds=5)
+    assert "was received" in refuse("queue", "cancel", queue, held.id)
     with pytest.raises(ReceiverNotFound):
-        client.cancel(Queue(name, "none"), held.id)
+        client.cancel(Queue(queue, "none"), held.id)
 
 
 def test_a_fair_queue_asks_for_the_group_of_a_message(
@@ -365,12 +360,11 @@ def test_shells_get_completion(run_command: Run, shell: str) -> None:
 
 
 def test_shells_complete_the_services_names_and_nothing_without_it(
-    run_command: Run, new_queue: NewQueue
+    run_command: Run, queue: str
 ) -> None:
-    name = new_queue()
-    line = {"COMP_WORDS": f"cirrusmq queue show {name[:12]}", "COMP_CWORD": "3"}
+    line = {"COMP_WORDS": f"cirrusmq queue show {queue[:12]}", "COMP_CWORD": "3"}
     done = run_command(**line, _CIRRUSMQ_COMPLETE="complete_bash")
-    assert done.stdout.split() == [name]
+    assert done.stdout.split() == [queue]
     nowhere = {"CIRRUSMQ_URL": "http://127.0.0.1:1"}
     down = run_command(**line, **nowhere, _CIRRUSMQ_COMPLETE="complete_bash")
     assert (down.stdout.strip(), down.stderr) == ("", "")

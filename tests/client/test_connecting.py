@@ -100,18 +100,35 @@ def test_nothing_shows_a_secret() -> None:
     assert [each for each in shown if SECRET in each] == []
 
 
-@pytest.mark.parametrize("url", [SECRET, f"http://:{SECRET}", f"ftp://{SECRET}", ""])
-def test_what_is_no_url_is_named_and_not_shown(url: str) -> None:
-    with pytest.raises(NotConfigured, match=r"^url: is not a URL: it looks like") as caught:
-        connection(url)
+def with_proxy(url: str) -> Client:
+    return Client(connection("http://localhost", proxy=url))
+
+
+NO_URL, NO_PROXY = r"^url: is not a URL: it looks like", r"^proxy \(CIRRUSMQ_PROXY\): not a URL"
+PASSWORD = r"^url: must be a URL without a user and password$"
+
+
+@pytest.mark.parametrize(
+    ("make", "words", "url"),
+    [
+        *(
+            (connection, NO_URL, url)
+            for url in (SECRET, f"http://:{SECRET}", f"ftp://{SECRET}", "")
+        ),
+        *((connection, PASSWORD, url) for url in ("https://user:pw@host", "http://user@host/")),
+        *(
+            (with_proxy, NO_PROXY, url)
+            for url in (f"ftp://user:{SECRET}@host", f"http://:{SECRET}@", SECRET)
+        ),
+    ],
+)
+def test_an_address_that_is_refused_is_named_and_not_shown(
+    make: Callable[[str], object], words: str, url: str
+) -> None:
+    with pytest.raises(NotConfigured, match=words) as caught:
+        make(url)
 
     assert SECRET not in "".join(traceback.format_exception(caught.value))
-
-
-@pytest.mark.parametrize("url", ["https://user:pw@host", "http://user@host/"])
-def test_a_url_with_a_password_is_refused(url: str) -> None:
-    with pytest.raises(NotConfigured, match=r"^url: must be a URL without a user and password$"):
-        connection(url)
 
 
 @either
@@ -189,14 +206,6 @@ def test_a_proxy_that_refuses_is_told_as_such(list_queues: ListQueues) -> None:
         pytest.raises(NotReachable, match=r"the proxy does not connect to https://service\.inv"),
     ):
         list_queues(connection("https://service.invalid", proxy=proxy.url))
-
-
-@pytest.mark.parametrize("proxy", [f"ftp://user:{SECRET}@host", f"http://:{SECRET}@", SECRET])
-def test_a_proxy_that_is_no_url_is_not_shown(proxy: str) -> None:
-    with pytest.raises(NotConfigured, match=r"^proxy \(CIRRUSMQ_PROXY\): not a URL") as caught:
-        Client(connection("http://localhost", proxy=proxy))
-
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 def test_proxies_of_the_environment_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,25 +33,24 @@ from cirrusmq_client import (
 
 @pytest.mark.usefixtures("both_consumers")
 def test_members_share_and_each_message_is_handled_once(
-    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+    client: Client, producer: Producer, queue: str, wait_until: Wait
 ) -> None:
-    name = new_queue()
     handled: list[tuple[int, str]] = []
 
     def member(number: int) -> Consumer:
         return Consumer(
-            name,
+            queue,
             lambda message: handled.append((number, message.text)),
             client=client,
             wait_seconds=1,
         )
 
     with consuming(*(member(number) for number in range(3))):
-        producer.send_batch(name, map(str, range(900)))
+        producer.send_batch(queue, map(str, range(900)))
         wait_until(lambda: len(handled) >= 900, seconds=40)
     assert sorted(int(text) for _, text in handled) == list(range(900))
     assert len(Counter(number for number, _ in handled)) == 3
-    assert left(client, name) == 0
+    assert left(client, queue) == 0
 
 
 @pytest.mark.usefixtures("both_consumers")
@@ -103,16 +102,15 @@ def test_none_means_retry_only_when_told_so(
 
 @pytest.mark.usefixtures("either_consumer")
 def test_a_receiver_of_a_queue_is_consumed_beside_the_queue(
-    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+    client: Client, producer: Producer, queue: str, wait_until: Wait
 ) -> None:
-    name = new_queue()
-    client.create_receiver(name, "audit", {"start": "latest"})
+    client.create_receiver(queue, "audit", {"start": "latest"})
     seen: list[str] = []
-    source = Queue(name, receiver="audit")
+    source = Queue(queue, receiver="audit")
     with Consumer(source, lambda message: seen.append(message.text), client=client, wait_seconds=1):
-        producer.send_batch(name, ["a", "b"])
+        producer.send_batch(queue, ["a", "b"])
         wait_until(lambda: sorted(seen) == ["a", "b"])
-    assert client.show_queue(name)["counts"]["active"] == 2
+    assert client.show_queue(queue)["counts"]["active"] == 2
 
 
 class Sizes:
@@ -129,13 +127,12 @@ class Sizes:
 
 @pytest.mark.usefixtures("both_consumers")
 def test_a_batch_is_handled_when_it_is_full_however_long_it_may_wait(
-    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+    client: Client, producer: Producer, queue: str, wait_until: Wait
 ) -> None:
-    name = new_queue()
     sizes = Sizes()
     batches = Batches(max_batch=40, max_await=450)
-    with Consumer(name, sizes, client=client, batches=batches, workers=1, wait_seconds=1):
-        producer.send_batch(name, map(str, range(80)))
+    with Consumer(queue, sizes, client=client, batches=batches, workers=1, wait_seconds=1):
+        producer.send_batch(queue, map(str, range(80)))
         wait_until(lambda: len(sizes.sizes) == 2)
     assert sizes.sizes == [40, 40]
 
@@ -160,13 +157,12 @@ def test_a_batch_that_does_not_fill_is_handled_when_it_has_waited(
 
 @pytest.mark.usefixtures("either_consumer")
 def test_without_waiting_a_batch_is_what_there_is(
-    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+    client: Client, producer: Producer, queue: str, wait_until: Wait
 ) -> None:
-    name = new_queue()
     sizes = Sizes()
-    producer.send_batch(name, map(str, range(5)))
+    producer.send_batch(queue, map(str, range(5)))
     batches = Batches(max_batch=1_024)
-    with Consumer(name, sizes, client=client, batches=batches, wait_seconds=1):
+    with Consumer(queue, sizes, client=client, batches=batches, wait_seconds=1):
         wait_until(lambda: sum(sizes.sizes) == 5)
 
 
@@ -187,9 +183,8 @@ def test_batches_have_up_to_32_messages_and_no_wait_unless_they_say() -> None:
 
 @pytest.mark.usefixtures("either_consumer")
 def test_a_batch_has_one_result_or_one_for_each_message(
-    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+    client: Client, producer: Producer, queue: str, wait_until: Wait
 ) -> None:
-    name = new_queue()
     seen: Counter[str] = Counter()
 
     def handle(messages: list[Received]) -> Any:
@@ -202,10 +197,10 @@ def test_a_batch_has_one_result_or_one_for_each_message(
         ]
 
     batches = Batches(max_batch=3, max_await=0.5)
-    with Consumer(name, handle, client=client, batches=batches, wait_seconds=1):
-        client.send(name, [Message("a"), Message("b"), Message("c")])
+    with Consumer(queue, handle, client=client, batches=batches, wait_seconds=1):
+        client.send(queue, [Message("a"), Message("b"), Message("c")])
         wait_until(lambda: seen["b"] == 2)
-        client.send(name, [Message("whole"), Message("of it")])
+        client.send(queue, [Message("whole"), Message("of it")])
         # One result for two messages is a mistake: both are delivered again.
         wait_until(lambda: (seen["whole"], seen["of it"]) == (2, 2))
     assert (seen["a"], seen["c"]) == (1, 1)

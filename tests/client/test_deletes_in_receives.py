@@ -32,15 +32,14 @@ def calls(proxy: Any) -> Counter[str]:
 
 
 def test_a_receive_deletes_and_tells_the_result_for_each_receipt(
-    client: Client, new_queue: NewQueue
+    client: Client, queue: str
 ) -> None:
-    name = new_queue()
-    client.send(name, [Message("a"), Message("b")])
-    first = client.receive(name, 16, wait_seconds=5)
-    client.delete(name, receipts(first)[1:])
-    client.send(name, [Message("c")])
+    client.send(queue, [Message("a"), Message("b")])
+    first = client.receive(queue, 16, wait_seconds=5)
+    client.delete(queue, receipts(first)[1:])
+    client.send(queue, [Message("c")])
 
-    exchanged = client.delete_and_receive(name, receipts(first), 16, wait_seconds=5)
+    exchanged = client.delete_and_receive(queue, receipts(first), 16, wait_seconds=5)
 
     assert exchanged.error is None
     assert [message.text for message in exchanged.messages] == ["c"]
@@ -49,15 +48,14 @@ def test_a_receive_deletes_and_tells_the_result_for_each_receipt(
 
 
 def test_after_a_lost_answer_the_same_messages_come_and_the_deletes_count_as_done(
-    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue
+    proxy: Any, lossy: Client, client: Client, queue: str
 ) -> None:
-    name = new_queue()
-    client.send(name, [Message("a")])
-    first = client.receive(name, 16, wait_seconds=5)
-    client.send(name, [Message("b")])
+    client.send(queue, [Message("a")])
+    first = client.receive(queue, 16, wait_seconds=5)
+    client.send(queue, [Message("b")])
     proxy.lose("/receive")
 
-    exchanged = lossy.delete_and_receive(name, receipts(first), 16, wait_seconds=5)
+    exchanged = lossy.delete_and_receive(queue, receipts(first), 16, wait_seconds=5)
 
     assert proxy.lost == 1
     assert [(each.text, each.receive_count) for each in exchanged.messages] == [("b", 1)]
@@ -65,16 +63,13 @@ def test_after_a_lost_answer_the_same_messages_come_and_the_deletes_count_as_don
     assert exchanged.deleted.failed == []
 
 
-def test_an_error_after_the_deletes_comes_beside_their_results(
-    client: Client, new_queue: NewQueue
-) -> None:
-    name = new_queue()
-    client.send(name, [Message("a")])
-    first = client.receive(name, 16, wait_seconds=5)
-    deletion = threading.Timer(0.5, client.delete_queue, (name,))
+def test_an_error_after_the_deletes_comes_beside_their_results(client: Client, queue: str) -> None:
+    client.send(queue, [Message("a")])
+    first = client.receive(queue, 16, wait_seconds=5)
+    deletion = threading.Timer(0.5, client.delete_queue, (queue,))
     deletion.start()
 
-    exchanged = client.delete_and_receive(name, receipts(first), wait_seconds=20)
+    exchanged = client.delete_and_receive(queue, receipts(first), wait_seconds=20)
     deletion.join()
 
     assert exchanged.deleted.done.keys() == set(receipts(first))
@@ -84,14 +79,13 @@ def test_an_error_after_the_deletes_comes_beside_their_results(
 
 @pytest.mark.usefixtures("both_consumers")
 def test_a_consumer_of_quick_handlers_makes_one_call_a_message(
-    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue, wait_until: Wait
+    proxy: Any, lossy: Client, client: Client, queue: str, wait_until: Wait
 ) -> None:
-    name = new_queue()
     for number in range(30):
-        client.send(name, [Message(str(number))])
+        client.send(queue, [Message(str(number))])
     handled: list[str] = []
     consumer = Consumer(
-        *(name, lambda message: handled.append(message.text)),
+        *(queue, lambda message: handled.append(message.text)),
         client=lossy,
         workers=1,
         prefetch=0,
@@ -100,7 +94,7 @@ def test_a_consumer_of_quick_handlers_makes_one_call_a_message(
 
     with consumer:
         wait_until(lambda: len(handled) == 30)
-        wait_until(lambda: left(client, name) == 0)
+        wait_until(lambda: left(client, queue) == 0)
 
     made = calls(proxy)
     assert sorted(map(int, handled)) == list(range(30))
@@ -135,16 +129,15 @@ def test_a_consumer_of_batches_makes_one_call_for_sixteen(
 
 @pytest.mark.usefixtures("either_consumer")
 def test_a_delete_does_not_wait_for_the_end_of_a_long_receive(
-    client: Client, new_queue: NewQueue, wait_until: Wait
+    client: Client, queue: str, wait_until: Wait
 ) -> None:
-    name = new_queue()
-    client.send(name, [Message("a")])
+    client.send(queue, [Message("a")])
 
-    with Consumer(name, lambda _: time.sleep(0.3), client=client, wait_seconds=20):
+    with Consumer(queue, lambda _: time.sleep(0.3), client=client, wait_seconds=20):
         begun = time.monotonic()
-        wait_until(lambda: left(client, name) == 0, seconds=10)
+        wait_until(lambda: left(client, queue) == 0, seconds=10)
         assert time.monotonic() - begun < 10
-        client.send(name, [Message("end")])  # so that the receive ends, and the consumer with it
+        client.send(queue, [Message("end")])  # so that the receive ends, and the consumer with it
 
 
 @pytest.mark.usefixtures("either_consumer")
@@ -172,20 +165,21 @@ def test_messages_are_handled_once_though_answers_are_lost(
     proxy: Any,
     lossy: Client,
     client: Client,
-    new_queue: NewQueue,
+    queue: str,
     wait_until: Wait,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    name = new_queue()
     for number in range(40):
-        client.send(name, [Message(str(number))])
+        client.send(queue, [Message(str(number))])
     for _ in range(5):
         proxy.lose("/receive")
     handled: list[str] = []
 
-    with Consumer(name, lambda message: handled.append(message.text), client=lossy, wait_seconds=1):
+    with Consumer(
+        queue, lambda message: handled.append(message.text), client=lossy, wait_seconds=1
+    ):
         wait_until(lambda: len(handled) >= 40)
-        wait_until(lambda: left(client, name) == 0)
+        wait_until(lambda: left(client, queue) == 0)
 
     assert proxy.lost == 5
     assert sorted(map(int, handled)) == list(range(40))

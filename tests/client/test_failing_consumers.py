@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-import uuid
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.client.conftest import NewQueue, Wait
+from tests.client.taking import unused
 
 from cirrusmq_client import (
     Batches,
@@ -48,31 +48,26 @@ class Failing:
         return self.result
 
 
-def unused(kind: str) -> str:
-    return f"{kind}-{uuid.uuid4().hex[:20]}"
-
-
 @pytest.mark.alone
 @pytest.mark.parametrize("batches", [None, Batches(max_batch=8)], ids=["single", "batches"])
 def test_a_handler_that_raises_gets_few_deliveries(
     client: Client,
     producer: Producer,
-    new_queue: NewQueue,
+    queue: str,
     caplog: pytest.LogCaptureFixture,
     batches: Batches | None,
 ) -> None:
-    name = new_queue()
     handler = Failing()
-    sent = producer.send(name, "two coffees")
+    sent = producer.send(queue, "two coffees")
 
-    with Consumer(name, handler, client=client, batches=batches, wait_seconds=1):
+    with Consumer(queue, handler, client=client, batches=batches, wait_seconds=1):
         time.sleep(5)
 
     # At 0 s, after 1 s, after 1 or 2 more, after 2 to 4 more.
     assert handler.counts in ([1, 2, 3], [1, 2, 3, 4])
     told = [line for line in caplog.messages if "handler failed" in line]
     assert len(told) == len(handler.counts)
-    assert all(f"queue {name}" in line and sent.id in line for line in told)
+    assert all(f"queue {queue}" in line and sent.id in line for line in told)
 
 
 def test_waits_double_from_one_second_to_five_minutes() -> None:
@@ -315,25 +310,24 @@ def test_a_wrong_key_ends_a_consumer(stack: Any, new_client: Callable[..., Clien
 def test_a_member_without_sight_of_the_policy_waits_too(
     client: Client,
     producer: Producer,
-    new_queue: NewQueue,
+    queue: str,
     new_client: Callable[..., Client],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A grant to receive does not show attributes."""
-    name = new_queue()
     key = client.create_key("neighbour")
-    client.put_grant(name, "neighbour", "receive")
+    client.put_grant(queue, "neighbour", "receive")
     other = new_client()
     bearer = f"Bearer {key['access_key_id']}:{key['secret']}"
     other._transport._http.headers["authorization"] = bearer
-    producer.send(name, "a")
+    producer.send(queue, "a")
     handler = Failing(DeadLetter())
 
     with (
         caplog.at_level(logging.WARNING),
-        Consumer(f"local:{name}", handler, client=other, wait_seconds=1),
+        Consumer(f"local:{queue}", handler, client=other, wait_seconds=1),
     ):
         time.sleep(5)
 
     assert handler.counts in ([1, 2, 3], [1, 2, 3, 4])
-    assert client.show_queue(name)["dead_letter"] is None
+    assert client.show_queue(queue)["dead_letter"] is None

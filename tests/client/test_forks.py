@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.conftest import NewQueue, variables_of
+from tests.client.conftest import variables_of
 from tests.client.servers import Server
 from tests.client.taking import bodies
 
@@ -39,6 +39,12 @@ class Program:
         told = [json.loads(line) for line in done.stdout.splitlines()]
         return told, done.returncode, done.stderr
 
+    def told(self, name: str, queue: str) -> list[dict[str, Any]]:
+        """What a program told that ends well, and without a word of an error."""
+        told, status, errors = self.run(name, queue)
+        assert (status, errors) == (0, "")
+        return told
+
 
 @pytest.fixture
 def program(stack: Any) -> Program:
@@ -55,13 +61,10 @@ def lonely() -> Iterator[Program]:
 
 
 def test_children_and_threads_of_the_parent_send_at_once_through_one_client(
-    program: Program, client: Client, new_queue: NewQueue
+    program: Program, client: Client, queue: str
 ) -> None:
-    queue = new_queue()
+    told = program.told("send_at_once", queue)
 
-    told, status, errors = program.run("send_at_once", queue)
-
-    assert (status, errors) == (0, "")
     assert [each for each in told if each["wrong"]] == []
     children = [each for each in told if "soon" in each]
     assert [(each["soon"], each["flushed"]) for each in children] == [(30, True)] * 3
@@ -74,9 +77,8 @@ def test_a_tls_connection_of_the_parent_is_left_alone_by_children(tmp_path: Path
     with Server(tmp_path) as server:
         connection = Connection(url=server.url, access_key_id="a", secret="b")
         program = Program(connection, SSL_CERT_FILE=str(server.authority))
-        told, status, errors = program.run("call_by_tls", "/queues")
+        told = program.told("call_by_tls", "/queues")
 
-    assert (status, errors) == (0, "")
     parent = told.pop()
     assert parent["port"] == parent["again"]
     assert parent["port"] not in {each["port"] for each in told}
@@ -84,13 +86,10 @@ def test_a_tls_connection_of_the_parent_is_left_alone_by_children(tmp_path: Path
 
 
 def test_what_lingers_at_a_fork_is_sent_by_the_parent_alone(
-    program: Program, client: Client, new_queue: NewQueue
+    program: Program, client: Client, queue: str
 ) -> None:
-    queue = new_queue()
+    told = program.told("linger", queue)
 
-    told, status, errors = program.run("linger", queue)
-
-    assert (status, errors) == (0, "")
     assert told == [
         {"who": "child", "sent": True, "parents": [False] * 3},
         {"who": "parent", "sent": [True] * 3},
@@ -98,42 +97,32 @@ def test_what_lingers_at_a_fork_is_sent_by_the_parent_alone(
     assert bodies(client, queue) == ["child", "parent 0", "parent 1", "parent 2"]
 
 
-def test_a_consumer_of_the_parent_is_left_alone_by_its_child(
-    program: Program, new_queue: NewQueue
-) -> None:
-    told, status, errors = program.run("consume", new_queue())
+def test_a_consumer_of_the_parent_is_left_alone_by_its_child(program: Program, queue: str) -> None:
+    told = program.told("consume", queue)
 
-    assert (status, errors) == (0, "")
     assert told[-1] == {"who": "parent", "got": ["for the parent", "again for the parent"]}
     assert told[0]["who"] == "child"
 
 
 def test_a_consumer_that_was_used_before_a_fork_runs_in_the_child(
-    program: Program, new_queue: NewQueue
+    program: Program, queue: str
 ) -> None:
-    told, status, errors = program.run("consume_in_child", new_queue())
+    told = program.told("consume_in_child", queue)
 
-    assert (told, status, errors) == ([{"who": "child", "got": ["one", "two"]}], 0, "")
+    assert told == [{"who": "child", "got": ["one", "two"]}]
 
 
-def test_an_async_client_works_in_the_loops_of_children(
-    program: Program, new_queue: NewQueue
-) -> None:
-    told, status, errors = program.run("await_calls", new_queue())
+def test_an_async_client_works_in_the_loops_of_children(program: Program, queue: str) -> None:
+    told = program.told("await_calls", queue)
 
-    assert (status, errors) == (0, "")
     assert [each["right"] for each in told] == [True] * 4
 
 
 def test_a_transaction_that_is_open_at_a_fork_publishes_in_the_child(
-    program: Program, client: Client, new_queue: NewQueue
+    program: Program, topic: str
 ) -> None:
-    topic = new_queue().replace("q-", "t-")
-    client.create_topic(topic)
+    told = program.told("transact", topic)
 
-    told, status, errors = program.run("transact", topic)
-
-    assert (status, errors) == (0, "")
     assert told == [
         {"who": "child", "published": 1, "result": "result"},
         {"who": "parent", "published": 1, "result": "result"},
@@ -141,11 +130,9 @@ def test_a_transaction_that_is_open_at_a_fork_publishes_in_the_child(
 
 
 def test_a_child_ends_on_sigterm_though_its_parent_closes_a_producer_then(
-    program: Program, new_queue: NewQueue
+    program: Program, queue: str
 ) -> None:
-    told, status, errors = program.run("end_by_signal", new_queue())
-
-    assert (told, status, errors) == ([{"status": signal.SIGTERM}], 0, "")
+    assert program.told("end_by_signal", queue) == [{"status": signal.SIGTERM}]
 
 
 def test_tokens_differ_between_children(program: Program) -> None:
@@ -156,46 +143,33 @@ def test_tokens_differ_between_children(program: Program) -> None:
 
 @pytest.mark.long
 def test_children_of_multiprocessing_send_what_lingers_when_they_end(
-    program: Program, client: Client, new_queue: NewQueue
+    program: Program, client: Client, queue: str
 ) -> None:
-    queue = new_queue()
+    told = program.told("end_child", queue)
 
-    told, status, errors = program.run("end_child", queue)
-
-    assert (status, errors) == (0, "")
     assert [each["status"] for each in told] == [0, 0, 0]
     methods = ("fork", "spawn", "forkserver")
     assert bodies(client, queue) == sorted(f"{how} {n}" for how in methods for n in range(100))
 
 
 def test_a_child_waits_for_its_threads_before_it_sends_for_the_last_time(
-    program: Program, client: Client, new_queue: NewQueue
+    program: Program, client: Client, queue: str
 ) -> None:
-    queue = new_queue()
-
-    told, _, errors = program.run("end_child_late", queue)
-
-    assert (told, errors) == ([{"status": 0}], "")
+    assert program.told("end_child_late", queue) == [{"status": 0}]
     assert bodies(client, queue) == ["early", "late"]
 
 
 def test_a_forked_program_sends_its_own_messages_when_it_ends(
-    program: Program, client: Client, new_queue: NewQueue
+    program: Program, client: Client, queue: str
 ) -> None:
-    queue = new_queue()
-
-    told, status, errors = program.run("end_forked", queue)
-
-    assert (told, status, errors) == ([{"status": 0}], 0, "")
+    assert program.told("end_forked", queue) == [{"status": 0}]
     assert bodies(client, queue) == sorted(["parent", *(f"child {n}" for n in range(100))])
 
 
 def test_a_program_sends_what_lingers_when_it_ends(
-    program: Program, client: Client, new_queue: NewQueue
+    program: Program, client: Client, queue: str
 ) -> None:
-    queue = new_queue()
-
-    assert program.run("end", queue) == ([], 0, "")
+    assert program.told("end", queue) == []
     assert len(bodies(client, queue)) == 100
 
 

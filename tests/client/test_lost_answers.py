@@ -40,15 +40,14 @@ def lossy(
 
 @pytest.mark.parametrize("messages", [1, 16])
 def test_a_repeated_send_stores_its_messages_once(
-    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue, messages: int
+    proxy: Any, lossy: Client, client: Client, queue: str, messages: int
 ) -> None:
-    name = new_queue()
     proxy.lose("/messages")
     proxy.lose("/messages")
-    sent = lossy.send(name, [Message(str(number)) for number in range(messages)])
+    sent = lossy.send(queue, [Message(str(number)) for number in range(messages)])
     assert proxy.lost == 2
-    assert left(client, name) == messages
-    received = client.receive(name, 16, wait_seconds=5)
+    assert left(client, queue) == messages
+    received = client.receive(queue, 16, wait_seconds=5)
     assert [message.id for message in received] == [each.id for each in sent]
 
 
@@ -66,57 +65,52 @@ def test_a_long_batch_with_losses_arrives_once_and_in_order(
 
 
 def test_a_repeated_receive_gets_the_same_messages_and_receipts(
-    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue
+    proxy: Any, lossy: Client, client: Client, queue: str
 ) -> None:
-    name = new_queue()
-    sent = client.send(name, [Message(str(number)) for number in range(10)])
+    sent = client.send(queue, [Message(str(number)) for number in range(10)])
     proxy.lose("/receive")
-    received = lossy.receive(name, 16, wait_seconds=5)
+    received = lossy.receive(queue, 16, wait_seconds=5)
     assert proxy.lost == 1
     assert {message.id for message in received} == {each.id for each in sent}
     assert {message.receive_count for message in received} == {1}
-    assert len(lossy.delete(name, [message.receipt for message in received]).done) == 10
-    assert left(client, name) == 0
+    assert len(lossy.delete(queue, [message.receipt for message in received]).done) == 10
+    assert left(client, queue) == 0
 
 
 def test_a_repeated_delete_finds_the_messages_gone_and_that_is_success(
-    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue
+    proxy: Any, lossy: Client, client: Client, queue: str
 ) -> None:
-    name = new_queue()
-    client.send(name, [Message("a"), Message("b")])
-    receipts = [message.receipt for message in client.receive(name, 16, wait_seconds=5)]
+    client.send(queue, [Message("a"), Message("b")])
+    receipts = [message.receipt for message in client.receive(queue, 16, wait_seconds=5)]
     proxy.lose("/delete")
-    outcome = lossy.delete(name, receipts)
+    outcome = lossy.delete(queue, receipts)
     assert outcome.done.keys() == set(receipts)
     assert outcome.failed == []
-    assert [each.code for each in lossy.delete(name, receipts).failed] == ["ReceiptExpired"] * 2
+    assert [each.code for each in lossy.delete(queue, receipts).failed] == ["ReceiptExpired"] * 2
 
 
 def test_a_queue_whose_deletion_was_not_answered_is_deleted(
-    proxy: Any, lossy: Client, new_queue: NewQueue
+    proxy: Any, lossy: Client, queue: str
 ) -> None:
-    name = new_queue()
-    proxy.lose(name)
-    lossy.delete_queue(name)
+    proxy.lose(queue)
+    lossy.delete_queue(queue)
     with pytest.raises(errors.QueueNotFound):
-        lossy.delete_queue(name)
+        lossy.delete_queue(queue)
 
 
 def test_what_would_do_more_when_made_twice_is_not_repeated(
-    proxy: Any, lossy: Client, new_queue: NewQueue
+    proxy: Any, lossy: Client, queue: str
 ) -> None:
-    name = new_queue()
     proxy.lose("/purge")
     with pytest.raises(errors.NoAnswer) as caught:
-        lossy.purge_queue(name)
+        lossy.purge_queue(queue)
     assert caught.value.uncertain
     assert sum(body == b"" or body == b"{}" for body in proxy.bodies) == 1
 
 
 def test_a_message_consumed_before_the_repeat_comes_again_under_its_id_and_has_no_second_effect(
-    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue, tmp_path: Path
+    proxy: Any, lossy: Client, client: Client, queue: str, tmp_path: Path
 ) -> None:
-    name = new_queue()
     engine = create_engine(f"sqlite:///{tmp_path / 'shop.db'}")
     store = SqlTransactions(engine)
     store.create_table()
@@ -128,13 +122,13 @@ def test_a_message_consumed_before_the_repeat_comes_again_under_its_id_and_has_n
         connection.execute(text("INSERT INTO orders VALUES (:body)"), {"body": message.text})
 
     def consume() -> None:
-        message = client.receive(name, wait_seconds=5)[0]
+        message = client.receive(queue, wait_seconds=5)[0]
         ids.append(message.id)
         ExactlyOnce(store, "shop").handle(message, write)
-        client.delete(name, [message.receipt])
+        client.delete(queue, [message.receipt])
 
     proxy.lose("/messages", meanwhile=consume)
-    sent = Producer(lossy).send(name, "one order")
+    sent = Producer(lossy).send(queue, "one order")
     consume()
     assert ids == [sent.id, sent.id]
     with engine.connect() as connection:

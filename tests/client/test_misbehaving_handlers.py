@@ -448,12 +448,10 @@ def test_who_cancels_every_task_of_a_loop_ends_the_consumer_and_loses_nothing(
     assert (counts["active"], counts["inactive"]) == (6, 0)
 
 
-def test_one_task_that_is_cancelled_from_outside_ends_run(stack: Any, new_queue: NewQueue) -> None:
-    name = new_queue()
-
+def test_one_task_that_is_cancelled_from_outside_ends_run(stack: Any, queue: str) -> None:
     async def use() -> None:
         async with AsyncClient(stack.connection) as client:
-            consumer = AsyncConsumer(name, nothing_of, client=client, wait_seconds=1)
+            consumer = AsyncConsumer(queue, nothing_of, client=client, wait_seconds=1)
             running = asyncio.create_task(consumer.run())
             await asyncio.sleep(0.2)
             (keeper,) = [each for each in asyncio.all_tasks() if "leases" in each.get_name()]

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from sqlalchemy import Connection, Engine, create_engine, text
 from tests.awaited import Awaited, Loop
 from tests.client.conftest import Service, Wait
+from tests.client.taking import unused
 
 from cirrusmq_client import (
     AsyncClient,
@@ -40,7 +40,7 @@ class Shop:
 
     def __init__(self, client: Client, folder: Path) -> None:
         self.client = client
-        self.topic = f"t-{uuid.uuid4().hex[:20]}"
+        self.topic = unused("t")
         client.create_topic(self.topic)
         client.create_subscription(self.topic, "group", {"protocol": "pull"})
         self.engine: Engine = create_engine(f"sqlite:///{folder / 'shop.db'}")

@@ -44,10 +44,8 @@ def with_half_at(place: int, total: int = 40) -> list[str]:
 
 
 def test_half_an_emoji_in_a_list_is_found_before_anything_is_sent(
-    either: Any, client: Client, new_queue: NewQueue
+    either: Any, client: Client, queue: str
 ) -> None:
-    queue = new_queue()
-
     with pytest.raises(InvalidParameter, match=r"message 36: body: character 5") as caught:
         either.send_batch(queue, with_half_at(35))
 
@@ -56,10 +54,8 @@ def test_half_an_emoji_in_a_list_is_found_before_anything_is_sent(
 
 
 def test_half_an_emoji_from_an_iterator_tells_what_was_sent_before(
-    either: Any, client: Client, new_queue: NewQueue
+    either: Any, client: Client, queue: str
 ) -> None:
-    queue = new_queue()
-
     with pytest.raises(PartlySent, match="32 messages were sent, then: body:") as caught:
         either.send_batch(queue, iter(with_half_at(35)))
 
@@ -68,10 +64,8 @@ def test_half_an_emoji_from_an_iterator_tells_what_was_sent_before(
 
 
 def test_an_iterator_that_fails_tells_what_was_sent_before(
-    either: Any, client: Client, new_queue: NewQueue
+    either: Any, client: Client, queue: str
 ) -> None:
-    queue = new_queue()
-
     def read() -> Iterator[str]:
         yield from (f"m{number}" for number in range(20))
         raise OSError("the disk is gone")
@@ -116,10 +110,8 @@ def test_an_error_of_any_kind_in_a_later_call_tells_what_was_sent_before(
 
 
 def test_half_an_emoji_is_refused_by_each_way_to_send(
-    either: Any, client: Client, new_queue: NewQueue
+    either: Any, client: Client, queue: str, topic: str
 ) -> None:
-    queue, topic = new_queue(), new_queue().replace("q-", "t-")
-    client.create_topic(topic)
     for send in (
         lambda: either.send(queue, HALF),
         lambda: either.send_soon(queue, HALF),
@@ -189,9 +181,7 @@ def test_a_body_is_a_text_or_bytes(body: Any) -> None:
         Message(body)
 
 
-def test_tags_of_an_iterator_are_sent(client: Client, new_queue: NewQueue) -> None:
-    queue = new_queue()
-
+def test_tags_of_an_iterator_are_sent(client: Client, queue: str) -> None:
     tags: Any = iter(["red", "blue"])
     Producer(client).send(queue, "body", tags=tags)
 

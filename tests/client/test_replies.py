@@ -48,8 +48,7 @@ def test_a_consumers_reply_reaches_who_asks(
     assert not any(client.show_queue(queue)["counts"].values())
 
 
-def test_batches_have_a_reply_for_each_message(client: Client, new_queue: NewQueue) -> None:
-    queue = new_queue()
+def test_batches_have_a_reply_for_each_message(client: Client, queue: str) -> None:
     sent = client.send(queue, [Message("a", reply_seconds=30)])
     sent += client.send(queue, [Message("b", reply_seconds=30)])
 
@@ -62,9 +61,7 @@ def test_batches_have_a_reply_for_each_message(client: Client, new_queue: NewQue
     assert [each and each.text for each in found] == ["aa", "bb"]
 
 
-def test_asyncio_asks_and_replies(stack: Service, new_queue: NewQueue) -> None:
-    queue = new_queue()
-
+def test_asyncio_asks_and_replies(stack: Service, queue: str) -> None:
     async def work() -> str:
         async with (
             AsyncClient(stack.connection) as client,
@@ -75,8 +72,7 @@ def test_asyncio_asks_and_replies(stack: Service, new_queue: NewQueue) -> None:
     assert asyncio.run(work()) == "xx"
 
 
-def test_a_handlers_return_of_none_is_no_reply(client: Client, new_queue: NewQueue) -> None:
-    queue = new_queue()
+def test_a_handlers_return_of_none_is_no_reply(client: Client, queue: str) -> None:
     with (
         Consumer(queue, lambda message: None, client=client, wait_seconds=1),
         pytest.raises(ReplyTimedOut),
@@ -84,8 +80,7 @@ def test_a_handlers_return_of_none_is_no_reply(client: Client, new_queue: NewQue
         client.ask(queue, Message("x"), 2)
 
 
-def test_bytes_are_bytes(client: Client, new_queue: NewQueue) -> None:
-    queue = new_queue()
+def test_bytes_are_bytes(client: Client, queue: str) -> None:
     (sent,) = client.send(queue, [Message(b"\xff", reply_seconds=30)])
     assert client.await_reply(queue, sent, 0) is None
     (received,) = client.receive(queue, wait_seconds=5)
@@ -99,8 +94,7 @@ def test_bytes_are_bytes(client: Client, new_queue: NewQueue) -> None:
         client.reply(queue, received, "other")
 
 
-def test_a_request_is_alone_in_its_call(client: Client, new_queue: NewQueue) -> None:
-    queue = new_queue()
+def test_a_request_is_alone_in_its_call(client: Client, queue: str) -> None:
     soon = [
         client.send(queue, [each])[0].reply_by is not None
         for each in (Message("a"), Message("b", reply_seconds=30))
@@ -178,9 +172,8 @@ def test_an_asker_without_a_wait_pauses(
 
 
 def test_commands_ask_and_reply(
-    client: Client, new_queue: NewQueue, run_command: Callable[..., Any]
+    client: Client, queue: str, run_command: Callable[..., Any]
 ) -> None:
-    queue = new_queue()
     with Consumer(queue, double, client=client, wait_seconds=1):
         assert run_command("ask", queue, "ab", "--seconds", "30").stdout == "abab\n"
         shown = json.loads(run_command("ask", queue, "x", "--json").stdout)

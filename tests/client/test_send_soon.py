@@ -250,17 +250,6 @@ def test_a_topic_is_published_to_in_batches_of_its_own(service: Service, make: A
     assert sorted(service.batches) == [["g"], ["p"] * 3, ["s"] * 2]
 
 
-def test_a_published_message_that_is_refused_fails_its_own_future_alone(
-    service: Service, make: Any
-) -> None:
-    producer = make(linger=0.1)
-
-    futures = [producer.publish_soon("t", body, group="g") for body in ("a", "malformed", "b")]
-
-    assert [error_of(future) is None for future in futures] == [True, False, True]
-    assert [batch for batch in service.batches if "malformed" not in batch] == [["a"], ["b"]]
-
-
 def test_a_group_s_delays_keep_its_order_too(service: Service, make: Any) -> None:
     with make(linger=0.1) as producer:
         for number in range(6):
@@ -547,21 +536,20 @@ def test_an_asyncio_program_awaits_its_sends(service: Service, make_blocking: An
 
 
 def test_messages_of_a_service_are_stored_once_though_answers_are_lost(
-    proxy: Any, lossy_producer: Any, client: Client, new_queue: NewQueue
+    proxy: Any, lossy_producer: Any, client: Client, queue: str
 ) -> None:
-    name = new_queue()
     for _ in range(5):
         proxy.lose("/messages")
 
-    futures = [lossy_producer.send_soon(name, str(number)) for number in range(200)]
+    futures = [lossy_producer.send_soon(queue, str(number)) for number in range(200)]
     lossy_producer.close()
     ids = [future.result(0).id for future in futures]
 
     assert proxy.lost == 5
     assert len(set(ids)) == 200
-    assert sorted(map(int, drain(client, name))) == list(range(200))
+    assert sorted(map(int, drain(client, queue))) == list(range(200))
     assert len(proxy.paths) < 40
-    assert left(client, name) == 0
+    assert left(client, queue) == 0
 
 
 def test_groups_of_an_ordered_queue_keep_their_order_though_answers_are_lost(
@@ -618,18 +606,17 @@ def test_a_message_that_a_topic_refuses_fails_alone(lossy_producer: Any, topic: 
     assert isinstance(futures[2].exception(0), errors.InvalidParameter)
 
 
-def test_the_last_one_under_a_key_waits_in_the_queue(client: Client, new_queue: NewQueue) -> None:
-    name = new_queue()
+def test_the_last_one_under_a_key_waits_in_the_queue(client: Client, queue: str) -> None:
     with Producer(client, linger=0.1) as producer:
         futures = [
-            producer.send_soon(name, f"{number}", replace="profile", replace_within_seconds=60)
+            producer.send_soon(queue, f"{number}", replace="profile", replace_within_seconds=60)
             for number in range(5)
         ]
-        other = producer.send_soon(name, "other", replace="orders")
+        other = producer.send_soon(queue, "other", replace="orders")
 
     assert [future.result(0).replaced is not None for future in futures] == [False] + [True] * 4
     assert other.result(0).replaced is None
-    assert bodies(client, name) == ["4", "other"]
+    assert bodies(client, queue) == ["4", "other"]
 
 
 def test_messages_that_the_service_refuses_fail_alone(client: Client, new_queue: NewQueue) -> None:
@@ -741,17 +728,16 @@ asyncio.run(main())
 @pytest.mark.parametrize("script", [SENDING, SENDING_ASYNC], ids=["blocking", "asyncio"])
 @pytest.mark.parametrize("end", ["signal", "end"])
 def test_a_process_that_is_ended_sends_what_waits(
-    start_process: StartProcess, client: Client, new_queue: NewQueue, end: str, script: str
+    start_process: StartProcess, client: Client, queue: str, end: str, script: str
 ) -> None:
-    name = new_queue()
-    running = start_process(sys.executable, "-c", script, name, end)
+    running = start_process(sys.executable, "-c", script, queue, end)
     if end == "signal":
         assert running.stdout.readline() == "sent\n"
         running.send_signal(signal.SIGTERM)
     ended = running.wait(WAIT)
 
     assert ended == (-signal.SIGTERM if end == "signal" else 0)
-    assert bodies(client, name) == [str(number) for number in range(10)]
+    assert bodies(client, queue) == [str(number) for number in range(10)]
 
 
 class TestProducersOfOneClient:

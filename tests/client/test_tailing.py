@@ -24,15 +24,14 @@ def since(client: Client) -> datetime:
 
 
 def test_a_queue_is_followed_and_nothing_is_taken_until_ctrl_c(
-    client: Client, new_queue: NewQueue, start_process: StartProcess
+    client: Client, queue: str, start_process: StartProcess
 ) -> None:
-    name = new_queue()
-    (first,) = client.send(name, [Message("first")])
-    process = start_process(COMMAND, "tail", name, "--since", first.sent_at)
+    (first,) = client.send(queue, [Message("first")])
+    process = start_process(COMMAND, "tail", queue, "--since", first.sent_at)
     assert process.stdout.readline() == f"{first.id}  {first.sent_at}  first\n"
-    client.send(name, [Message("second")])
+    client.send(queue, [Message("second")])
     assert process.stdout.readline().endswith("  second\n")
-    assert client.show_queue(name)["counts"]["active"] == 2
+    assert client.show_queue(queue)["counts"]["active"] == 2
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert (process.returncode, errors) == (0, "")
@@ -77,16 +76,15 @@ def test_what_was_active_before_is_not_shown_and_what_comes_is_shown_once(
 
 def test_a_look_at_a_long_queue_is_bounded_and_says_so(
     client: Client,
-    new_queue: NewQueue,
+    queue: str,
     since: datetime,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    name = new_queue()
-    client.send(name, [Message(str(number)) for number in range(5)])
+    client.send(queue, [Message(str(number)) for number in range(5)])
     monkeypatch.setattr(tailing, "LOOK_MESSAGES", 3)
     monkeypatch.setattr(time, "sleep", _stop)
-    shown = active(client, Queue(name), since)
+    shown = active(client, Queue(queue), since)
     assert len(list(islice(shown, 3))) == 3
     with pytest.raises(InterruptedError):
         next(shown)

@@ -74,9 +74,8 @@ def handle_all(
 
 
 def test_one_trace_from_a_topic_to_a_queue_a_group_and_a_url(
-    own: Client, client: Client, traced: Traced, topic: str, new_queue: NewQueue, wait_until: Wait
+    own: Client, client: Client, traced: Traced, topic: str, queue: str, wait_until: Wait
 ) -> None:
-    queue = new_queue()
     client.create_subscription(topic, "copies", {"protocol": "queue", "endpoint": queue})
     client.create_subscription(topic, "group", {"protocol": "pull"})
     with Subscriber() as subscriber:
@@ -101,9 +100,8 @@ def test_one_trace_from_a_topic_to_a_queue_a_group_and_a_url(
 
 
 def test_a_consumer_is_in_the_trace_of_a_producer_without_the_library(
-    own: Client, stack: Any, traced: Traced, new_queue: NewQueue, wait_until: Wait
+    own: Client, stack: Any, traced: Traced, queue: str, wait_until: Wait
 ) -> None:
-    queue = new_queue()
     key = stack.connection
     headers = {
         "authorization": f"Bearer {key.access_key_id}:{key.secret}",
@@ -126,9 +124,8 @@ def test_a_consumer_is_in_the_trace_of_a_producer_without_the_library(
 
 
 def test_spans_say_what_the_conventions_want(
-    own: Client, traced: Traced, new_queue: NewQueue, wait_until: Wait
+    own: Client, traced: Traced, queue: str, wait_until: Wait
 ) -> None:
-    queue = new_queue()
     (sent,) = own.send(queue, [Message("a")])
     handle_all(own, queue, 1, wait_until)
 
@@ -216,10 +213,7 @@ def test_a_message_without_room_is_sent_without_a_context(
     assert told(span, LEFT_OUT) == [2]
 
 
-def test_a_message_keeps_a_context_of_its_own(
-    own: Client, traced: Traced, new_queue: NewQueue
-) -> None:
-    queue = new_queue()
+def test_a_message_keeps_a_context_of_its_own(own: Client, traced: Traced, queue: str) -> None:
     own.send(queue, [Message("x", attributes={"traceparent": OTHER})])
 
     (message,) = own.receive(queue)
@@ -231,9 +225,8 @@ def test_a_message_keeps_a_context_of_its_own(
 
 
 def test_each_message_sent_soon_has_the_context_of_its_call(
-    own: Client, traced: Traced, new_queue: NewQueue
+    own: Client, traced: Traced, queue: str
 ) -> None:
-    queue = new_queue()
     with Producer(own, linger=0.2) as producer:
         for name in ("one", "two"):
             with traced.tracer.start_as_current_span(name):
@@ -337,8 +330,7 @@ def test_a_receive_by_an_attribute_links_too(
     assert links_of(traced.one("receive")) == [id_of(traced.one("send"))]
 
 
-def test_a_receiver_of_a_queue_is_named(own: Client, traced: Traced, new_queue: NewQueue) -> None:
-    queue = new_queue()
+def test_a_receiver_of_a_queue_is_named(own: Client, traced: Traced, queue: str) -> None:
     own.create_receiver(queue, "audit", {})
     own.send_each(queue, [Message("x")])
 
@@ -352,9 +344,8 @@ def test_a_receiver_of_a_queue_is_named(own: Client, traced: Traced, new_queue: 
 
 
 def test_a_handler_without_a_consumer_continues_the_trace(
-    own: Client, traced: Traced, new_queue: NewQueue
+    own: Client, traced: Traced, queue: str
 ) -> None:
-    queue = new_queue()
     own.send(queue, [Message("x")])
     (message,) = own.receive(queue)
 
@@ -391,8 +382,7 @@ def test_a_lambda_function_handles_within_the_trace(traced: Traced) -> None:
     assert (second.attributes or {})["error.type"] == "ValueError"
 
 
-def test_the_same_with_asyncio(stack: Any, traced: Traced, new_queue: NewQueue) -> None:
-    queue = new_queue()
+def test_the_same_with_asyncio(stack: Any, traced: Traced, queue: str) -> None:
     seen: dict[str, int] = {}
 
     async def handle(message: Received) -> None:
@@ -437,8 +427,7 @@ def test_the_same_with_asyncio(stack: Any, traced: Traced, new_queue: NewQueue) 
     assert sorted(linked) == sorted(id_of(span) for span in created[:2])
 
 
-def test_spans_that_nobody_records_carry_no_context(stack: Any, new_queue: NewQueue) -> None:
-    queue = new_queue()
+def test_spans_that_nobody_records_carry_no_context(stack: Any, queue: str) -> None:
     with Client(stack.connection, tracing=Tracing(tracer_provider=NoOpTracerProvider())) as client:
         client.send(queue, [Message("x")])
         (message,) = client.receive(queue)
