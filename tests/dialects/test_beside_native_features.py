@@ -148,10 +148,9 @@ def test_a_move_task_puts_dead_letters_back_by_their_priorities(
 
 @pytest.mark.parametrize("attributes", [{"priorities": 3}, {"send_rate": 1, "receive_rate": 1}])
 def test_half_messages_of_a_topic_of_sns_come_after_their_commit(
-    world: World, sqs: Any, sns: Any, shop: Client, attributes: dict[str, Any]
+    world: World, sqs: Any, sns: Any, shop: Client, attributes: dict[str, Any], arn: str
 ) -> None:
     make(shop, **attributes)
-    arn = sns.create_topic(Name="drinks")["TopicArn"]
     queue = f"arn:aws:sqs:{REGION}:shop:orders"
     sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue)
     half = {"messages": [{"body": "a"}, {"body": "b"}], "transaction": {}}
@@ -170,11 +169,10 @@ def test_half_messages_of_a_topic_of_sns_come_after_their_commit(
 
 
 def test_a_paused_url_stays_paused_through_calls_of_sns(
-    world: World, sns: Any, shop: Client
+    world: World, sns: Any, shop: Client, arn: str
 ) -> None:
-    topic = sns.create_topic(Name="drinks")["TopicArn"]
-    made = {"TopicArn": topic, "Protocol": "https", "Endpoint": HOOK}
-    arn = sns.subscribe(**made, ReturnSubscriptionArn=True)["SubscriptionArn"]
+    made = {"TopicArn": arn, "Protocol": "https", "Endpoint": HOOK}
+    subscription = sns.subscribe(**made, ReturnSubscriptionArn=True)["SubscriptionArn"]
     name = shop.get("/topics/drinks/subscriptions").json["subscriptions"][0]["name"]
     path = f"/topics/drinks/subscriptions/{name}"
     assert shop.post(f"{path}/pause", {}).status == 200
@@ -185,10 +183,10 @@ def test_a_paused_url_stays_paused_through_calls_of_sns(
         "FilterPolicy": '{"color": ["red"]}',
     }.items():
         named = {"AttributeName": attribute, "AttributeValue": value}
-        sns.set_subscription_attributes(SubscriptionArn=arn, **named)
+        sns.set_subscription_attributes(SubscriptionArn=subscription, **named)
 
     for given in (RED, {}):
-        sns.publish(TopicArn=topic, Message="a", MessageAttributes=given)
+        sns.publish(TopicArn=arn, Message="a", MessageAttributes=given)
     world.settle()
     assert (shop.get(path).json["paused"], world.posts) == (True, [])
     assert shop.post(f"{path}/resume", {}).status == 200

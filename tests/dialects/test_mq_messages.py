@@ -39,9 +39,13 @@ def consumer(mq: Any, group: str = GROUP, tag: str = "", ordered: bool = False) 
     return made
 
 
+@pytest.fixture
+def reader(mq: Any) -> Any:
+    return consumer(mq)
+
+
 @pytest.mark.parametrize("body", ["hello", "两杯咖啡 ☕", "<a&b>\"' \n\t ]]>", "x" * 65_536])
-def test_a_message_there_and_back(world: World, mq: Any, producer: Any, body: str) -> None:
-    reader = consumer(mq)
+def test_a_message_there_and_back(world: World, producer: Any, body: str, reader: Any) -> None:
     sent = producer.publish_message(message(body, "TagA", **{"KEYS": "k1", "a-b": "1 2"}))
     digest = hashlib.md5(body.encode()).hexdigest().upper()
     assert sent.message_body_md5 == digest
@@ -57,9 +61,8 @@ def test_a_message_there_and_back(world: World, mq: Any, producer: Any, body: st
 
 
 def test_a_message_without_tag_and_properties_has_none(
-    world: World, mq: Any, producer: Any
+    world: World, producer: Any, reader: Any
 ) -> None:
-    reader = consumer(mq)
     producer.publish_message(message("x"))
     world.settle()
     (got,) = reader.consume_message()
@@ -108,9 +111,8 @@ def test_tags_choose_what_a_group_gets_and_the_last_one_asked_for_holds(
 
 
 def test_what_is_not_acknowledged_comes_again_with_a_new_handle_and_then_is_dead(
-    world: World, mq: Any, producer: Any, shop: Client
+    world: World, producer: Any, shop: Client, reader: Any
 ) -> None:
-    reader = consumer(mq)
     producer.publish_message(message("again"))
     world.settle()
     (first,) = reader.consume_message()
@@ -126,8 +128,9 @@ def test_what_is_not_acknowledged_comes_again_with_a_new_handle_and_then_is_dead
     assert queue["message_retention_seconds"] == 259_200
 
 
-def test_of_handles_each_is_acknowledged_for_itself(world: World, mq: Any, producer: Any) -> None:
-    reader = consumer(mq)
+def test_of_handles_each_is_acknowledged_for_itself(
+    world: World, mq: Any, producer: Any, reader: Any
+) -> None:
     for body in "ab":
         producer.publish_message(message(body))
     world.settle()
@@ -171,15 +174,13 @@ def test_a_group_consumes_in_one_way(mq: Any) -> None:
     assert refusal(ordered.consume_message) == "InvalidArgument"
 
 
-def test_a_wait_ends_without_a_message_as_it_is_asked_for(world: World, mq: Any) -> None:
-    reader = consumer(mq)
+def test_a_wait_ends_without_a_message_as_it_is_asked_for(world: World, reader: Any) -> None:
     before = world.clock.now_ms()
     assert refusal(reader.consume_message, 1, 3) == "MessageNotExist"
     assert 2_900 <= world.clock.now_ms() - before <= 4_000
 
 
-def test_a_message_for_later_comes_then(world: World, mq: Any, producer: Any) -> None:
-    reader = consumer(mq)
+def test_a_message_for_later_comes_then(world: World, producer: Any, reader: Any) -> None:
     due_ms = world.clock.now_ms() + 60_000
     for at_ms, body in ((due_ms, "later"), (1, "now")):
         sent = message(body)
@@ -322,8 +323,7 @@ def test_a_consumer_that_begins_with_another_one_elsewhere_finds_its_group(
     assert consumer(mq)
 
 
-def test_both_apis_see_the_same_messages(world: World, mq: Any, shop: Client) -> None:
-    reader = consumer(mq)
+def test_both_apis_see_the_same_messages(world: World, shop: Client, reader: Any) -> None:
     sent = [
         {"body_base64": "AAE=", "tags": ["a", "b"]},
         {"body": "text", "attributes": {"a": "b", "odd": "x:y"}},

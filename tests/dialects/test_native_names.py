@@ -228,9 +228,7 @@ def test_refusals_of_emq_name_its_own_parameters(world: World, key: Key) -> None
         emq.message("sendMessage", queue, (2, "a"), (7, 3))
 
 
-def test_a_bad_token_of_a_page_is_named(sqs: Any, sns: Any) -> None:
-    arn = sns.create_topic(Name="drinks")["TopicArn"]
-    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+def test_a_bad_token_of_a_page_is_named(sqs: Any, sns: Any, arn: str, url: str) -> None:
     calls: list[tuple[str, Any, dict[str, Any]]] = [
         ("InvalidParameter", sns.list_topics, {}),
         ("InvalidParameter", sns.list_subscriptions, {}),

@@ -98,8 +98,9 @@ def test_who_confirms_by_a_signed_call_may_forbid_unsigned_ends(
     assert sns.list_subscriptions()["Subscriptions"] == []
 
 
-def test_a_queue_needs_a_signature_to_end(world: World, sns: Any, sqs: Any, arn: str) -> None:
-    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+def test_a_queue_needs_a_signature_to_end(
+    world: World, sns: Any, sqs: Any, arn: str, url: str
+) -> None:
     subscribe(sns, arn)
     sns.publish(TopicArn=arn, Message="tea")
     world.settle()

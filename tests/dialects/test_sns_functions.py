@@ -188,8 +188,8 @@ def test_a_function_has_its_own_text(
     given: dict[str, str],
     function: str,
     queue: str,
+    url: str,
 ) -> None:
-    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     raw = {"RawMessageDelivery": "true"}
     named = f"arn:aws:sqs:{REGION}:shop:orders"
     sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=named, Attributes=raw)

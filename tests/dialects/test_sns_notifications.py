@@ -46,8 +46,7 @@ def native(shop: Client, queue: str = "orders") -> dict[str, Any]:
     return message
 
 
-def test_a_queue_gets_a_notification(world: World, sns: Any, sqs: Any, arn: str) -> None:
-    url = make_queue(sqs)
+def test_a_queue_gets_a_notification(world: World, sns: Any, sqs: Any, arn: str, url: str) -> None:
     made = subscribe(sns, arn)
     sent = sns.publish(
         TopicArn=arn, Message='tea "☕"\n\x7f', Subject="a subject", MessageAttributes=SENT
@@ -285,8 +284,9 @@ def test_a_urls_dead_letter_is_a_notification(
     assert made.replace(":", "%3A") in found["UnsubscribeURL"]
 
 
-def test_raw_delivery_is_turned_on_and_off(world: World, sns: Any, sqs: Any, arn: str) -> None:
-    url = make_queue(sqs)
+def test_raw_delivery_is_turned_on_and_off(
+    world: World, sns: Any, sqs: Any, arn: str, url: str
+) -> None:
     made = subscribe(sns, arn)
 
     def bodies(value: str) -> list[str]:
@@ -301,9 +301,8 @@ def test_raw_delivery_is_turned_on_and_off(world: World, sns: Any, sqs: Any, arn
 
 
 def test_a_queue_that_is_subscribed_natively_too_gets_a_message_once(
-    world: World, sns: Any, sqs: Any, shop: Client, arn: str
+    world: World, sns: Any, sqs: Any, shop: Client, arn: str, url: str
 ) -> None:
-    url = make_queue(sqs)
     natively = {"protocol": "queue", "endpoint": "orders"}
     assert shop.put("/topics/drinks/subscriptions/mine", natively).status == 201
     subscribe(sns, arn, FilterPolicy='{"cups": ["2"]}')
@@ -319,9 +318,8 @@ def test_a_queue_that_is_subscribed_natively_too_gets_a_message_once(
 
 @pytest.mark.long
 def test_an_answer_counts_what_notifications_add(
-    world: World, sns: Any, sqs: Any, arn: str
+    world: World, sns: Any, sqs: Any, arn: str, url: str
 ) -> None:
-    url = make_queue(sqs)
     subscribe(sns, arn)
     for _ in range(10):
         sns.publish(TopicArn=arn, Message='"' * 260_000)

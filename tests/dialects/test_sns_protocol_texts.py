@@ -45,8 +45,8 @@ def test_each_subscription_gets_the_text_of_its_protocol(
     queue: str,
     http: str,
     https: str,
+    url: str,
 ) -> None:
-    url = make_queue(sqs)
     for endpoint in (QUEUE, HOOK, PLAIN_HOOK):
         subscribe(sns, arn, endpoint)
     kinds = {"n": {"DataType": "Number", "StringValue": "1"}}
@@ -61,9 +61,8 @@ def test_each_subscription_gets_the_text_of_its_protocol(
 
 
 def test_raw_posts_and_native_views_show_no_other_text(
-    world: World, sns: Any, sqs: Any, shop: Client, arn: str
+    world: World, sns: Any, sqs: Any, shop: Client, arn: str, url: str
 ) -> None:
-    url = make_queue(sqs)
     subscribe(sns, arn, QUEUE, RawMessageDelivery="true")
     subscribe(sns, arn, HOOK, RawMessageDelivery="true")
     native = {"protocol": "http", "endpoint": "https://hooks.example/c"}
@@ -82,9 +81,8 @@ def test_raw_posts_and_native_views_show_no_other_text(
 
 
 def test_a_bodys_filter_looks_at_the_text_of_its_own_subscription(
-    world: World, sns: Any, sqs: Any, arn: str
+    world: World, sns: Any, sqs: Any, arn: str, url: str
 ) -> None:
-    url = make_queue(sqs)
     policy = {"FilterPolicyScope": "MessageBody", "FilterPolicy": json.dumps({"kind": ["tea"]})}
     for endpoint in (QUEUE, HOOK, PLAIN_HOOK):
         subscribe(sns, arn, endpoint, **policy)

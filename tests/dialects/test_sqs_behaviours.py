@@ -25,6 +25,11 @@ def make_fifo(sqs: Any, name: str = "orders.fifo", **attributes: str) -> str:
     return make_queue(sqs, name, **given)
 
 
+@pytest.fixture
+def fifo(sqs: Any) -> str:
+    return make_fifo(sqs)
+
+
 def send(sqs: Any, url: str, *bodies: str, world: World | None = None, **given: Any) -> None:
     """Sends each body; in a FIFO queue its group is the part before the dot."""
     for body in bodies:
@@ -125,8 +130,7 @@ def test_a_batch_keeps_to_the_bound_of_a_call_and_not_to_that_of_the_queue(sqs: 
     )
 
 
-def test_names_of_attributes_have_letters_of_every_language(sqs: Any) -> None:
-    url = make_queue(sqs)
+def test_names_of_attributes_have_letters_of_every_language(sqs: Any, url: str) -> None:
     sent = {"attr.1øßä": {"DataType": "String", "StringValue": "x"}}
     sqs.send_message(QueueUrl=url, MessageBody="a", MessageAttributes=sent)
     (message,) = take(sqs, url, MessageAttributeNames=["All"])
@@ -169,56 +173,53 @@ class TestGroups:
         assert bodies(again) == ["g3.1", "g1.1", "g1.2", "g1.3", "g1.4", "g2.1"]
 
     def test_messages_that_are_hidden_for_no_time_go_behind_as_well(
-        self, sqs: Any, world: World
+        self, sqs: Any, world: World, fifo: str
     ) -> None:
-        url = make_fifo(sqs)
-        send(sqs, url, "g1.1", "g2.1", "g2.2", "g3.1", "g1.2", world=world)
-        assert bodies(take(sqs, url, 3, VisibilityTimeout=0)) == ["g1.1", "g1.2", "g2.1"]
+        send(sqs, fifo, "g1.1", "g2.1", "g2.2", "g3.1", "g1.2", world=world)
+        assert bodies(take(sqs, fifo, 3, VisibilityTimeout=0)) == ["g1.1", "g1.2", "g2.1"]
         world.clock.pass_seconds(0.01)
-        again = take(sqs, url, 10, VisibilityTimeout=0)
+        again = take(sqs, fifo, 10, VisibilityTimeout=0)
         assert bodies(again) == ["g3.1", "g1.1", "g1.2", "g2.1", "g2.2"]
 
     @pytest.mark.parametrize("seconds", [0, 1])
     def test_the_first_of_a_group_is_free_beside_a_held_second(
-        self, sqs: Any, world: World, seconds: int
+        self, sqs: Any, world: World, seconds: int, fifo: str
     ) -> None:
-        url = make_fifo(sqs)
-        send(sqs, url, "g1.1", "g1.2", "g2.1", world=world)
-        first, _ = take(sqs, url, 2)
+        send(sqs, fifo, "g1.1", "g1.2", "g2.1", world=world)
+        first, _ = take(sqs, fifo, 2)
         handle = {"ReceiptHandle": first["ReceiptHandle"]}
-        sqs.change_message_visibility(QueueUrl=url, VisibilityTimeout=seconds, **handle)
+        sqs.change_message_visibility(QueueUrl=fifo, VisibilityTimeout=seconds, **handle)
         world.clock.pass_seconds(seconds + 0.01)
-        assert bodies(take(sqs, url, 3)) == ["g2.1", "g1.1"]
+        assert bodies(take(sqs, fifo, 3)) == ["g2.1", "g1.1"]
 
     @pytest.mark.parametrize(
         ("deleted", "left"),
         [(2, ["g2.1", "g2.2", "g1.3", "g1.4", "g3.1"]), (1, ["g2.1", "g2.2", "g3.1"])],
     )
     def test_a_group_goes_on_when_all_that_was_received_of_it_is_deleted(
-        self, sqs: Any, world: World, deleted: int, left: list[str]
+        self, sqs: Any, world: World, deleted: int, left: list[str], fifo: str
     ) -> None:
-        url = make_fifo(sqs)
-        send(sqs, url, "g1.1", "g2.1", "g1.2", "g2.2", "g1.3", "g1.4", "g3.1", world=world)
-        held = take(sqs, url, 2)
+        send(sqs, fifo, "g1.1", "g2.1", "g1.2", "g2.2", "g1.3", "g1.4", "g3.1", world=world)
+        held = take(sqs, fifo, 2)
         assert bodies(held) == ["g1.1", "g1.2"]
         for each in held[:deleted]:
-            sqs.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
-        assert bodies(take(sqs, url, 10)) == left
+            sqs.delete_message(QueueUrl=fifo, ReceiptHandle=each["ReceiptHandle"])
+        assert bodies(take(sqs, fifo, 10)) == left
 
-    def test_a_receive_takes_from_all_groups(self, sqs: Any) -> None:
-        url = make_fifo(sqs)
-        send(sqs, url, "g1.1", "g1.2", "g1.3", "g2.1", "g3.1")
-        held = take(sqs, url, 4)
-        assert (len(held), count(sqs, url)) == (4, 1)
+    def test_a_receive_takes_from_all_groups(self, sqs: Any, fifo: str) -> None:
+        send(sqs, fifo, "g1.1", "g1.2", "g1.3", "g2.1", "g3.1")
+        held = take(sqs, fifo, 4)
+        assert (len(held), count(sqs, fifo)) == (4, 1)
         for each in held:
-            sqs.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
-        assert count(sqs, url) == 1
+            sqs.delete_message(QueueUrl=fifo, ReceiptHandle=each["ReceiptHandle"])
+        assert count(sqs, fifo) == 1
 
-    def test_others_that_take_from_the_same_groups_lose_none(self, sqs: Any, world: World) -> None:
+    def test_others_that_take_from_the_same_groups_lose_none(
+        self, sqs: Any, world: World, fifo: str
+    ) -> None:
         """Each of twenty receivers begins where it may: each message is received once."""
-        url = make_fifo(sqs)
-        send(sqs, url, *(f"g{number}.1" for number in range(40)), world=world)
-        received = [body for _ in range(20) for body in bodies(take(sqs, url, 2))]
+        send(sqs, fifo, *(f"g{number}.1" for number in range(40)), world=world)
+        received = [body for _ in range(20) for body in bodies(take(sqs, fifo, 2))]
         assert sorted(received) == sorted(f"g{number}.1" for number in range(40))
 
     def test_a_delay_of_the_queue_is_one_of_its_groups(self, sqs: Any, world: World) -> None:

@@ -20,8 +20,9 @@ def take(sqs: Any, url: str, **given: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("listed", [{"StringListValues": ["x"]}, {"BinaryListValues": [b"x"]}])
-def test_lists_of_values_are_refused_and_not_dropped(sqs: Any, listed: dict[str, Any]) -> None:
-    url = make_queue(sqs)
+def test_lists_of_values_are_refused_and_not_dropped(
+    sqs: Any, listed: dict[str, Any], url: str
+) -> None:
     attributes = {"a": {"DataType": "String", "StringValue": "x", **listed}}
     given = {"MessageBody": "a", "MessageAttributes": attributes}
 
@@ -110,8 +111,7 @@ def test_an_extension_of_a_groups_first_message_holds_the_others_back(
     assert [each["Body"] for each in again] == ["0", "1", "2"]
 
 
-def test_a_topic_has_a_policy_to_which_a_statement_is_added(sns: Any) -> None:
-    arn = sns.create_topic(Name="drinks")["TopicArn"]
+def test_a_topic_has_a_policy_to_which_a_statement_is_added(sns: Any, arn: str) -> None:
     policy = json.loads(sns.get_topic_attributes(TopicArn=arn)["Attributes"]["Policy"])
     (own,) = policy["Statement"]
     assert (own["Effect"], own["Resource"]) == ("Allow", arn)
