@@ -9,18 +9,17 @@ from tests.console.browsing import Console
 
 
 def test_a_queues_and_its_receivers_last_receives_are_shown(
-    console: Console, service: httpx.Client, name: str
+    console: Console, service: httpx.Client, queue: str
 ) -> None:
-    service.put(f"/queues/{name}", json={})
-    service.put(f"/queues/{name}/receivers/audit", json={})
-    path = f"/queues/{name}/messages/receive"
+    service.put(f"/queues/{queue}/receivers/audit", json={})
+    path = f"/queues/{queue}/messages/receive"
     service.post(path, json={"wait_seconds": 0, "receiver": "audit"})
-    page = console.show(f"queues/{name}/receivers")
+    page = console.show(f"queues/{queue}/receivers")
 
     expect(page.get_by_text("No key received in the last seven days.")).to_be_visible()
     page.get_by_label("Receiver", exact=True).select_option("audit")
     table = page.get_by_role("table", name="Last receives")
-    (audit,) = service.get(f"/queues/{name}/consumers?receiver=audit").json()["consumers"]
+    (audit,) = service.get(f"/queues/{queue}/consumers?receiver=audit").json()["consumers"]
     expect(table).to_contain_text(audit["access_key_id"])
     assert console.findings() == []
 
@@ -34,14 +33,13 @@ def test_a_queues_and_its_receivers_last_receives_are_shown(
 
 @pytest.mark.long
 def test_a_groups_last_receives_are_shown(
-    console: Console, service: httpx.Client, name: str
+    console: Console, service: httpx.Client, topic: str
 ) -> None:
-    service.put(f"/topics/{name}", json={})
-    path = f"/topics/{name}/subscriptions/group"
+    path = f"/topics/{topic}/subscriptions/group"
     service.put(path, json={"protocol": "pull"})
     service.post(f"{path}/messages/receive", json={"wait_seconds": 0})
 
-    page = console.show(f"subscriptions/{name}/group")
+    page = console.show(f"subscriptions/{topic}/group")
 
     (one,) = service.get(f"{path}/consumers").json()["consumers"]
     expect(page.get_by_role("table", name="Last receives")).to_contain_text(one["access_key_id"])

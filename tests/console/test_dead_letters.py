@@ -98,12 +98,9 @@ def test_a_queue_of_any_name_is_told_with_the_queue_that_names_it(
     )
 
 
-def test_queues_have_a_page_that_ends_its_loading(
-    console: Console, service: httpx.Client, name: str
-) -> None:
-    make_queue(service, name)
-    page = console.show(f"queues?prefix={name}")
+def test_queues_have_a_page_that_ends_its_loading(console: Console, queue: str) -> None:
+    page = console.show(f"queues?prefix={queue}")
     expect(page.get_by_role("heading", level=1)).to_have_text("Queues")
-    expect(page.get_by_role("rowheader").filter(has_text=name)).to_have_count(1)
+    expect(page.get_by_role("rowheader").filter(has_text=queue)).to_have_count(1)
     page = console.show("queues/")
     expect(page.get_by_role("heading", level=1)).to_have_text("Queues")

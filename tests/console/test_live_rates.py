@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.console.browsing import Console
 from tests.console.conftest import Open
 from tests.console.test_accessible import ON_A_PHONE
-from tests.console.test_queues import make_queue, receive, send
+from tests.console.test_queues import receive, send
 from tests.stack import Stack
 
 STEP = 300_000
@@ -129,23 +129,22 @@ def read_again(page: Page, path: str, seconds: int = 5) -> None:
 
 
 def test_a_queues_chart_follows_what_is_sent_received_and_deleted(
-    console: Console, service: httpx.Client, name: str
+    console: Console, service: httpx.Client, queue: str
 ) -> None:
-    make_queue(service, name)
     page = console.page
     page.clock.install()
-    console.show(f"queues/{name}")
+    console.show(f"queues/{queue}")
     expect(seconds_of(page)).to_contain_text(FIRST)
     expect(seconds_of(page)).to_contain_text("read every 5 s: half a read unit a source")
-    rate_call = f"/rates?queues={name}"
+    rate_call = f"/rates?queues={queue}"
     read_again(page, rate_call)
     chart = seconds_of(page).get_by_role("img")
     still = "Sent 0, at most 0; Received 0, at most 0; Deleted 0, at most 0"
     expect(chart).to_have_attribute("aria-label", re.compile(f": {still}$"))
 
-    send(service, name, *({"body": str(number)} for number in range(12)))
-    receipts = [message["receipt"] for message in receive(service, name)][:3]
-    assert service.post(f"/queues/{name}/messages/delete", json={"receipts": receipts}).is_success
+    send(service, queue, *({"body": str(number)} for number in range(12)))
+    receipts = [message["receipt"] for message in receive(service, queue)][:3]
+    assert service.post(f"/queues/{queue}/messages/delete", json={"receipts": receipts}).is_success
     assert service.post("/local/run/meter").is_success
     read_again(page, rate_call)
     expect(chart).not_to_have_attribute("aria-label", re.compile(f": {still}$"))
@@ -157,7 +156,7 @@ def test_a_queues_chart_follows_what_is_sent_received_and_deleted(
     expect(chart.locator("polyline")).to_have_count(3)
 
     page.evaluate(HIDE, True)
-    send(service, name, *({"body": "x"} for _ in range(16)))
+    send(service, queue, *({"body": "x"} for _ in range(16)))
     assert service.post("/local/run/meter").is_success
     page.clock.run_for(60_000)
     page.evaluate(HIDE, False)
@@ -213,17 +212,16 @@ def test_topics_and_subscriptions_have_one_on_a_phone_at_night_too(
 
 @pytest.mark.long
 def test_samples_outlive_another_page_and_are_forgotten_with_the_key(
-    console: Console, service: httpx.Client, shared_stack: Stack, name: str
+    console: Console, shared_stack: Stack, queue: str
 ) -> None:
-    make_queue(service, name)
     page = console.page
     page.clock.install()
-    console.show(f"queues/{name}")
-    read_again(page, f"/rates?queues={name}")
+    console.show(f"queues/{queue}")
+    read_again(page, f"/rates?queues={queue}")
     chart = seconds_of(page).get_by_role("img")
     expect(chart).to_be_visible()
-    console.show(f"queues/{name}/send")
-    console.show(f"queues/{name}")
+    console.show(f"queues/{queue}/send")
+    console.show(f"queues/{queue}")
     expect(chart).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     key = shared_stack.connection()

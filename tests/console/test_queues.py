@@ -81,16 +81,15 @@ def test_a_queue_is_made_and_a_message_is_sent_seen_received_and_settled(
 
 
 def test_messages_are_found_by_state_text_and_time(
-    console: Console, service: httpx.Client, name: str
+    console: Console, service: httpx.Client, queue: str
 ) -> None:
-    make_queue(service, name)
-    send(service, name, {"body": "held soup"})
-    receive(service, name)
+    send(service, queue, {"body": "held soup"})
+    receive(service, queue)
     bodies = [{"body": f"order {number}", "tags": ["paid"]} for number in range(40)]
     for place in range(0, 40, 16):
-        send(service, name, *bodies[place : place + 16])
-    send(service, name, {"body": "later", "delay_seconds": 600, "attributes": {"table": "seven"}})
-    console.show(f"queues/{name}/messages")
+        send(service, queue, *bodies[place : place + 16])
+    send(service, queue, {"body": "later", "delay_seconds": 600, "attributes": {"table": "seven"}})
+    console.show(f"queues/{queue}/messages")
     looking = console.section("Look")
     cards = looking.get_by_role("article")
 
@@ -145,39 +144,36 @@ def tell_counts(console: Console, queues: str, told: dict[str, dict[str, Any]]) 
 
 @pytest.mark.long
 def test_sums_over_queues_say_that_they_are_approximate(
-    console: Console, service: httpx.Client, name: str
+    console: Console, service: httpx.Client, queue: str
 ) -> None:
-    make_queue(service, name)
-    make_queue(service, f"{name}-2")
+    make_queue(service, f"{queue}-2")
     about = {"active": 12_000, "inactive": 3, "approximate": True}
     # The first page asks for the queues of other tests too.
-    tell_counts(console, f"{name}(-2)?", {name: about, f"{name}-2": {"active": 500}})
-    page = console.show(f"overview?prefix={name}")
+    tell_counts(console, f"{queue}(-2)?", {queue: about, f"{queue}-2": {"active": 500}})
+    page = console.show(f"overview?prefix={queue}")
     tiles = page.locator(".tiles")
     expect(tiles.get_by_text("~12,500", exact=True)).to_be_visible()
     expect(tiles.get_by_text("~3", exact=True)).to_be_visible()
-    row = page.get_by_role("row", name=f"{name}-2")
+    row = page.get_by_role("row", name=f"{queue}-2")
     expect(row.get_by_text("500", exact=True)).to_be_visible()
 
 
 @pytest.mark.long
 def test_what_a_deletion_takes_along_says_that_it_is_approximate(
-    console: Console, service: httpx.Client, name: str
+    console: Console, queue: str
 ) -> None:
-    make_queue(service, name)
     about = {"active": 12_000, "inactive": 3, "delayed": 1, "approximate": True}
-    tell_counts(console, name, {name: about})
-    page = console.show(f"queues/{name}")
+    tell_counts(console, queue, {queue: about})
+    page = console.show(f"queues/{queue}")
     expect(page.locator(".tiles").get_by_text("~12,000", exact=True)).to_be_visible()
     console.press("Delete the queue")
     expect(page.get_by_role("dialog").get_by_text("~12,004")).to_be_visible()
 
 
 def test_attributes_have_the_contracts_ranges_and_refusals_are_beside_their_field(
-    console: Console, service: httpx.Client, name: str
+    console: Console, service: httpx.Client, queue: str
 ) -> None:
-    make_queue(service, name)
-    page = console.show(f"queues/{name}/attributes")
+    page = console.show(f"queues/{queue}/attributes")
     field = page.get_by_label("visibility_timeout_seconds")
     expect(field).to_have_value("30")
     expect(field).to_have_accessible_description("an integer from 1 to 43,200 seconds")
@@ -196,18 +192,17 @@ def test_attributes_have_the_contracts_ranges_and_refusals_are_beside_their_fiel
     with page.expect_response(is_change):
         console.press("Save changes")
     expect(page.get_by_text("is not JSON")).to_have_count(0)
-    console.show(f"queues/{name}")
+    console.show(f"queues/{queue}")
     expect(page.get_by_text("<b>orders</b>")).to_be_visible()
-    changed = service.get(f"/queues/{name}").json()
+    changed = service.get(f"/queues/{queue}").json()
     assert (changed["visibility_timeout_seconds"], changed["description"]) == (60, "<b>orders</b>")
 
 
 def test_objects_have_a_field_for_each_member_and_what_is_fixed_is_no_field(
-    console: Console, service: httpx.Client, name: str
+    console: Console, service: httpx.Client, queue: str
 ) -> None:
-    make_queue(service, name)
-    make_queue(service, f"{name}-dead")
-    page = console.show(f"queues/{name}/attributes")
+    make_queue(service, f"{queue}-dead")
+    page = console.show(f"queues/{queue}/attributes")
     expect(
         page.get_by_text("Fixed when the queue was made: ordered: no, fair: no, priorities: ")
     ).to_be_visible()
@@ -221,7 +216,7 @@ def test_objects_have_a_field_for_each_member_and_what_is_fixed_is_no_field(
     invoke.get_by_label("function").fill("")
     invoke.get_by_label("share").fill("")
     dead_letter = page.get_by_role("group", name="dead_letter")
-    dead_letter.get_by_label("queue").fill(f"{name}-dead")
+    dead_letter.get_by_label("queue").fill(f"{queue}-dead")
     dead_letter.get_by_label("max_receives").fill("2000")
     console.press("Save changes")
     expect(page.get_by_text("dead_letter.max_receives: must be an integer")).to_be_visible()
@@ -237,40 +232,39 @@ def test_objects_have_a_field_for_each_member_and_what_is_fixed_is_no_field(
         console.press("Save changes")
     expect(page.get_by_role("alert")).to_be_empty()
     expect(page.get_by_text("numbers between commas")).to_have_count(0)
-    shown = service.get(f"/queues/{name}").json()
-    assert shown["dead_letter"]["queue"] == f"{name}-dead"
+    shown = service.get(f"/queues/{queue}").json()
+    assert shown["dead_letter"]["queue"] == f"{queue}-dead"
     assert shown["dead_letter"]["max_receives"] == 5
     assert shown["retry"]["waits"] == [1, 2.5, 60]
 
     # Nothing is sent if nothing was changed; an object without a member is unset.
     page.reload()
-    console.show(f"queues/{name}/attributes")
+    console.show(f"queues/{queue}/attributes")
     console.press("Save changes")
     expect(page.get_by_text("Nothing was changed.")).to_be_visible()
     page.get_by_role("group", name="retry").get_by_label("policy").select_option("")
     with page.expect_response(is_change):
         console.press("Save changes")
-    assert service.get(f"/queues/{name}").json()["retry"] is None
+    assert service.get(f"/queues/{queue}").json()["retry"] is None
 
 
 @pytest.mark.long
 def test_a_file_is_sent_in_as_many_calls_as_it_takes(
-    console: Console, service: httpx.Client, name: str, tmp_path: Path
+    console: Console, service: httpx.Client, queue: str, tmp_path: Path
 ) -> None:
-    make_queue(service, name)
     lines = [f"line {number}" for number in range(40)]
     lines.append(json.dumps({"body": "tagged", "tags": ["paid"]}))
     lines.append("x" * 70_000)
     lines.append(json.dumps({"order": 7}))
     path = tmp_path / "messages.txt"
     path.write_text("\n".join(lines))
-    page = console.show(f"queues/{name}/send")
+    page = console.show(f"queues/{queue}/send")
     page.get_by_label("File", exact=True).set_input_files(path)
     console.press("Send a file")
     expect(page.get_by_text("42 messages were sent.")).to_be_visible()
     expect(page.get_by_text("1 messages were refused:")).to_be_visible()
     got: list[dict[str, Any]] = []
-    while len(got) < 42 and (more := receive(service, name)):
+    while len(got) < 42 and (more := receive(service, queue)):
         got += more
     bodies = {each["body"]: each["tags"] for each in got}
     assert len(bodies) == 42
@@ -356,10 +350,9 @@ def test_purge_and_rewind_say_what_will_happen_and_how_far_they_are(
 
 
 def test_receivers_and_grants_are_made_and_removed(
-    console: Console, service: httpx.Client, name: str
+    console: Console, service: httpx.Client, queue: str
 ) -> None:
-    make_queue(service, name)
-    page = console.show(f"queues/{name}/receivers")
+    page = console.show(f"queues/{queue}/receivers")
     page.get_by_text("New receiver").click()
     page.get_by_label("Name", exact=True).fill("audit")
     filter_of_it = page.get_by_role("group", name="filter")
@@ -375,11 +368,11 @@ def test_receivers_and_grants_are_made_and_removed(
     console.press("Delete", dialog=True)
     expect(row).to_have_count(0)
 
-    console.show(f"queues/{name}/grants")
+    console.show(f"queues/{queue}/grants")
     page.get_by_label("Account").fill("acme")
     page.get_by_label("Permission").select_option("send")
     console.press("Give")
     expect(page.get_by_role("row").filter(has_text="acme")).to_contain_text("send")
     console.press("Take back")
     expect(page.get_by_text("No other account may use it.")).to_be_visible()
-    assert service.get(f"/queues/{name}/grants").json()["grants"] == []
+    assert service.get(f"/queues/{queue}/grants").json()["grants"] == []

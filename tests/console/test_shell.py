@@ -11,15 +11,12 @@ import pytest
 from playwright.sync_api import Request, expect
 from tests.console.browsing import Console
 from tests.console.conftest import Open
+from tests.console.test_live_rates import HIDE
+from tests.console.test_operations_and_audit import make_key
 from tests.stack import Stack
 
 HTML = '<script>window.harmed = 1</script><img src=x onerror="window.harmed = 2"><b>bold</b>'
 QUARTER_MIB = 262_144
-
-
-def make_key(service: httpx.Client) -> dict[str, Any]:
-    made: dict[str, Any] = service.post("/keys", json={}).json()
-    return made
 
 
 def test_a_wrong_key_is_told_in_the_services_words_and_a_good_one_stays_in_the_tab(
@@ -78,12 +75,11 @@ def test_a_service_that_is_down_is_told_and_the_page_goes_on_by_itself(console: 
 
 
 def test_a_page_says_what_it_reads_and_reads_nothing_while_it_is_hidden(
-    console: Console, service: httpx.Client, name: str
+    console: Console, queue: str
 ) -> None:
-    service.put(f"/queues/{name}")
     page = console.page
     page.clock.install()
-    console.show(f"queues/{name}")
+    console.show(f"queues/{queue}")
     expect(page.get_by_text(re.compile("every 5 s · calls: 2$"))).to_be_visible()
     calls: list[str] = []
 
@@ -91,18 +87,16 @@ def test_a_page_says_what_it_reads_and_reads_nothing_while_it_is_hidden(
         calls.append(request.url)
 
     page.on("request", note)
-    with page.expect_request(f"**/queues/{name}"):
+    with page.expect_request(f"**/queues/{queue}"):
         page.clock.run_for(5_100)
     expect(page.get_by_text(re.compile("calls: 2$"))).to_be_visible()
 
-    hide = "Object.defineProperty(document, 'hidden', {value: %s, configurable: true})"
-    change = "document.dispatchEvent(new Event('visibilitychange'))"
-    page.evaluate(f"{hide % 'true'}; {change}")
+    page.evaluate(HIDE, True)
     calls.clear()
     page.clock.run_for(600_000)
     assert calls == []
-    with page.expect_request(f"**/queues/{name}"):
-        page.evaluate(f"{hide % 'false'}; {change}")
+    with page.expect_request(f"**/queues/{queue}"):
+        page.evaluate(HIDE, False)
     console.press("Pause")
     calls.clear()
     page.clock.run_for(600_000)

@@ -25,19 +25,18 @@ def subscribe(service: httpx.Client, topic: str, name: str, **attributes: Any) -
 
 
 def test_who_would_get_a_message_is_seen_before_it_is_published_and_traced(
-    console: Console, service: httpx.Client, name: str
+    console: Console, service: httpx.Client, topic: str
 ) -> None:
-    make_topic(service, name)
-    page = console.show(f"topics/{name}")
+    page = console.show(f"topics/{topic}")
     page.locator("summary", has_text="Subscribe").click()
     page.get_by_label("Name", exact=True).fill("readers")
     page.get_by_label("protocol").select_option("pull")
     console.press("Subscribe")
     expect(page.get_by_role("row").filter(has_text="readers")).to_contain_text("delivering")
-    subscribe(service, name, "paid", protocol="pull", filter={"tags": ["paid"]})
-    subscribe(service, name, "rich", protocol="pull", filter={"sql": "amount > 100"})
+    subscribe(service, topic, "paid", protocol="pull", filter={"tags": ["paid"]})
+    subscribe(service, topic, "rich", protocol="pull", filter={"sql": "amount > 100"})
 
-    console.show(f"topics/{name}/publish")
+    console.show(f"topics/{topic}/publish")
     page.get_by_label("Body").fill("order 1")
     page.get_by_label("Attributes, name=value").fill("amount=250")
     console.press("Who would get it?")
@@ -53,34 +52,33 @@ def test_who_would_get_a_message_is_seen_before_it_is_published_and_traced(
     expect(timeline.first).to_contain_text("Published")
     expect(timeline.nth(1)).to_contain_text("Handed out to 3 subscriptions")
     expect(timeline.filter(has_text="readers")).to_contain_text("pending")
-    console.show(f"subscriptions/{name}/readers")
+    console.show(f"subscriptions/{topic}/readers")
     console.press("Receive")
     held = page.get_by_role("article")
     expect(held).to_contain_text("order 1")
     held.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("is deleted.")).to_be_visible()
-    console.show(f"topics/{name}/log")
+    console.show(f"topics/{topic}/log")
     for _ in range(500):  # what may still be overtaken is not shown for two seconds
         if page.get_by_role("article").count():
             break
         console.press("Read on")
     expect(page.get_by_role("article")).to_contain_text("order 1")
 
-    console.show(f"subscriptions/{name}/readers")
+    console.show(f"subscriptions/{topic}/readers")
     console.press("Unsubscribe")
-    expect(page.get_by_role("dialog")).to_contain_text(f"readers gets nothing of {name} any more")
+    expect(page.get_by_role("dialog")).to_contain_text(f"readers gets nothing of {topic} any more")
     console.press("Unsubscribe", dialog=True)
-    expect(page.get_by_role("heading", level=1)).to_have_text(name)
-    answer = service.get(f"/topics/{name}/subscriptions/readers")
+    expect(page.get_by_role("heading", level=1)).to_have_text(topic)
+    answer = service.get(f"/topics/{topic}/subscriptions/readers")
     assert answer.json()["code"] == "SubscriptionNotFound"
 
 
 @pytest.mark.long
 def test_a_filter_is_tried_before_a_subscription_has_it(
-    console: Console, service: httpx.Client, name: str
+    console: Console, service: httpx.Client, topic: str
 ) -> None:
-    make_topic(service, name)
-    page = console.show(f"topics/{name}/filter")
+    page = console.show(f"topics/{topic}/filter")
     page.get_by_label("Filter", exact=True).fill("paid, new")
     console.press("Does it pass?")
     told = page.get_by_role("status")
@@ -92,11 +90,11 @@ def test_a_filter_is_tried_before_a_subscription_has_it(
     page.get_by_label("Filter", exact=True).fill("amount >")
     console.press("Does it pass?")
     refused = service.post(
-        f"/topics/{name}/match", json={"messages": [{"body": "x"}], "filter": {"sql": "amount >"}}
+        f"/topics/{topic}/match", json={"messages": [{"body": "x"}], "filter": {"sql": "amount >"}}
     )
     expect(told).to_contain_text(f"InvalidFilter (filter): {refused.json()['detail']}")
 
-    console.show(f"topics/{name}")
+    console.show(f"topics/{topic}")
     page.locator("summary", has_text="Subscribe").click()
     page.get_by_label("Name", exact=True).fill("rich")
     page.get_by_label("protocol").select_option("pull")
@@ -110,10 +108,10 @@ def test_a_filter_is_tried_before_a_subscription_has_it(
     console.press("Use this filter", dialog=True)
     console.press("Subscribe")
     expect(page.get_by_role("row").filter(has_text="rich")).to_contain_text("delivering")
-    made = service.get(f"/topics/{name}/subscriptions/rich").json()
+    made = service.get(f"/topics/{topic}/subscriptions/rich").json()
     assert made["filter"] == {"sql": "amount > 100"}
 
-    routed = f"{name}-routed"
+    routed = f"{topic}-routed"
     make_topic(service, routed, filter="routing_key")
     console.show(f"topics/{routed}/filter")
     page.get_by_label("Filter", exact=True).fill("orders.*.paid")
@@ -124,19 +122,18 @@ def test_a_filter_is_tried_before_a_subscription_has_it(
 
 @pytest.mark.long
 def test_a_message_that_was_delivered_is_delivered_again_from_its_trace(
-    console: Console, service: httpx.Client, name: str
+    console: Console, service: httpx.Client, topic: str
 ) -> None:
-    make_topic(service, name)
-    service.put(f"/queues/{name}", json={})
-    subscribe(service, name, "readers", protocol="pull")
-    subscribe(service, name, "copies", protocol="queue", endpoint=name)
+    service.put(f"/queues/{topic}", json={})
+    subscribe(service, topic, "readers", protocol="pull")
+    subscribe(service, topic, "copies", protocol="queue", endpoint=topic)
     sent = service.post(
-        f"/topics/{name}/messages",
+        f"/topics/{topic}/messages",
         json={"messages": [{"body": "once more"}]},
         headers={"traceparent": f"00-{TRACE_ID}-00f067aa0ba902b7-01"},
     )
     message_id = sent.json()["messages"][0]["id"]
-    path = f"/topics/{name}/subscriptions/readers/messages"
+    path = f"/topics/{topic}/subscriptions/readers/messages"
 
     def take() -> list[dict[str, Any]]:
         asked = {"max": 1, "wait_seconds": 20}
@@ -145,7 +142,7 @@ def test_a_message_that_was_delivered_is_delivered_again_from_its_trace(
         return held
 
     assert len(take()) == 1
-    page = console.show(f"topics/{name}/trace?id={message_id}")
+    page = console.show(f"topics/{topic}/trace?id={message_id}")
     console.press("Trace")
     traced = page.locator("dl.facts").filter(has_text="Trace id (W3C)")
     expect(traced.get_by_role("code").first).to_have_text(TRACE_ID)
