@@ -177,10 +177,8 @@ def test_a_dead_letter_without_a_queue_waits(
 
 
 def test_a_dead_letter_of_a_group_whose_policy_drops_makes_its_queue(
-    client: Client, producer: Producer, wait_until: Wait
+    client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
-    topic = unused("t")
-    client.create_topic(topic)
     group: Any = {"protocol": "pull", "retry": {"policy": "exponential_decay"}}
     made = "dlq-" + client.create_subscription(topic, "shop", group)["id"]
     with Consumer(
@@ -249,12 +247,11 @@ def test_what_cannot_be_made_is_waited_for(
 def test_receivers_and_subscriptions_are_made_too(
     client: Client,
     producer: Producer,
-    new_queue: NewQueue,
+    queue: str,
+    topic: str,
     wait_until: Wait,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    queue, topic = new_queue(), unused("t")
-    client.create_topic(topic)
     got: list[str] = []
 
     def consume(source: Any, **options: Any) -> Consumer:

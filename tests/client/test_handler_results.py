@@ -7,10 +7,8 @@ import math
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import mypy.api
 import pytest
 from tests.client.stores import Store
 from tests.client.taking import left
@@ -301,71 +299,3 @@ def test_what_ends_a_test_is_raised(service: Service, error: type[BaseException]
 
     with pytest.raises(error):
         service.consume("orders", handle)
-
-
-@pytest.mark.long
-def test_a_type_checker_sees_a_handler_that_cannot_work(tmp_path: Path) -> None:
-    lines = PROGRAM.splitlines()
-    file = tmp_path / "program.py"
-    file.write_text(PROGRAM)
-
-    output, _, status = mypy.api.run(
-        ["--strict", "--cache-dir", str(tmp_path / "cache"), "--no-error-summary", str(file)]
-    )
-
-    found = {int(each.split(":")[1]) for each in output.splitlines() if ": error:" in each}
-    wrong = {number for number, line in enumerate(lines, 1) if line.endswith("# wrong")}
-    assert status == 1
-    assert found == wrong, output
-
-
-PROGRAM = """\
-from datetime import timedelta
-from typing import Any
-from cirrusmq_client import Ack, AsyncClient, AsyncConsumer, Batches, Consumer, DeadLetter
-from cirrusmq_client import BatchResult, ExactlyOnce, HandlerResult, Received, Retry
-from cirrusmq_client import batch_response
-def plain(message: Received) -> None: ...
-def good(message: Received) -> HandlerResult:
-    return Retry(after=timedelta(minutes=1)) if message.redeliveries else DeadLetter("no")
-def many(messages: list[Received]) -> BatchResult:
-    return [Ack() for _ in messages]
-def flag(message: Received) -> bool:
-    return True
-def text(message: Received) -> str:
-    return "done"
-def kind(message: Received) -> type[Retry]:
-    return Retry
-async def later(message: Received) -> Retry | None:
-    return None
-async def later_many(messages: list[Received]) -> list[Ack | Retry]:
-    return []
-async def later_flag(message: Received) -> bool:
-    return True
-def once(message: Received, tools: Any) -> None: ...
-async def once_later(message: Received, tools: Any) -> None: ...
-client = AsyncClient()
-store: Any = None
-batches = Batches()
-Consumer("orders", plain, workers=2)
-Consumer("orders", good)
-Consumer("orders", print)
-Consumer("orders", many, batches=batches)
-Consumer("orders", flag)  # wrong
-Consumer("orders", text)  # wrong
-Consumer("orders", kind)  # wrong
-Consumer("orders", later)  # wrong
-Consumer("orders", many)  # wrong
-Consumer("orders", good, batches=batches)  # wrong
-Consumer("orders", later_many, batches=batches)  # wrong
-Consumer("orders", ExactlyOnce[Any](store, "shop")(once))
-ExactlyOnce[Any](store, "shop")(once_later)  # wrong
-AsyncConsumer("orders", later, client=client)
-AsyncConsumer("orders", later_many, client=client, batches=batches)
-AsyncConsumer("orders", later_flag, client=client)  # wrong
-AsyncConsumer("orders", flag, client=client)  # wrong
-batch_response(good)
-batch_response(flag)  # wrong
-batch_response(later)  # wrong
-Retry(after="5")  # wrong
-"""

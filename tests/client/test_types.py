@@ -55,27 +55,82 @@ Consumer("orders", handle_later)  # wrong
 """
 
 
+HANDLERS = """\
+from datetime import timedelta
+from typing import Any
+from cirrusmq_client import Ack, AsyncClient, AsyncConsumer, Batches, Consumer, DeadLetter
+from cirrusmq_client import BatchResult, ExactlyOnce, HandlerResult, Received, Retry
+from cirrusmq_client import batch_response
+def plain(message: Received) -> None: ...
+def good(message: Received) -> HandlerResult:
+    return Retry(after=timedelta(minutes=1)) if message.redeliveries else DeadLetter("no")
+def many(messages: list[Received]) -> BatchResult:
+    return [Ack() for _ in messages]
+def flag(message: Received) -> bool:
+    return True
+def text(message: Received) -> str:
+    return "done"
+def kind(message: Received) -> type[Retry]:
+    return Retry
+async def later(message: Received) -> Retry | None:
+    return None
+async def later_many(messages: list[Received]) -> list[Ack | Retry]:
+    return []
+async def later_flag(message: Received) -> bool:
+    return True
+def once(message: Received, tools: Any) -> None: ...
+async def once_later(message: Received, tools: Any) -> None: ...
+client = AsyncClient()
+store: Any = None
+batches = Batches()
+Consumer("orders", plain, workers=2)
+Consumer("orders", good)
+Consumer("orders", print)
+Consumer("orders", many, batches=batches)
+Consumer("orders", flag)  # wrong
+Consumer("orders", text)  # wrong
+Consumer("orders", kind)  # wrong
+Consumer("orders", later)  # wrong
+Consumer("orders", many)  # wrong
+Consumer("orders", good, batches=batches)  # wrong
+Consumer("orders", later_many, batches=batches)  # wrong
+Consumer("orders", ExactlyOnce[Any](store, "shop")(once))
+ExactlyOnce[Any](store, "shop")(once_later)  # wrong
+AsyncConsumer("orders", later, client=client)
+AsyncConsumer("orders", later_many, client=client, batches=batches)
+AsyncConsumer("orders", later_flag, client=client)  # wrong
+AsyncConsumer("orders", flag, client=client)  # wrong
+batch_response(good)
+batch_response(flag)  # wrong
+batch_response(later)  # wrong
+Retry(after="5")  # wrong
+"""
+"""Handlers that can work, and handlers that cannot."""
+
+
 @pytest.mark.long
 def test_mistakes_in_calls_are_seen_outside_of_the_repository(tmp_path: Path) -> None:
-    (tmp_path / "shop.py").write_text(PROGRAM, encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir=.cache", "shop.py"]
+    programs = {"shop": PROGRAM, "handlers": HANDLERS}
+    for name, text in programs.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    files = [f"{name}.py" for name in programs]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir=.cache", *files]
 
     run = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
     )
 
-    found = re.findall(r"^shop\.py:(\d+): error: (.*)", run.stdout, re.M)
-    said = {int(line): text for line, text in found}
+    found = re.findall(r"^(\w+)\.py:(\d+): error: (.*)", run.stdout, re.M)
+    said = {(name, int(line)): text for name, line, text in found}
     wrong = {
-        number: line.partition("# wrong")[2].strip(": ")
-        for number, line in enumerate(PROGRAM.splitlines(), 1)
+        (name, number): line.partition("# wrong")[2].strip(": ")
+        for name, text in programs.items()
+        for number, line in enumerate(text.splitlines(), 1)
         if "# wrong" in line
     }
     assert set(said) == set(wrong), run.stdout
     # Each says what is wrong: the key, or the argument that has it.
-    assert {
-        number: said[number] for number, word in wrong.items() if word not in said[number]
-    } == {}
+    assert {place: said[place] for place, word in wrong.items() if word not in said[place]} == {}
 
 
 def test_the_types_of_keywords_have_what_is_taken() -> None:
