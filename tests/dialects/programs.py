@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,13 @@ NEEDS_EMQ = pytest.mark.skipif(
     not (EMQ_SDK / "emq").exists(), reason="EMQ's SDK is missing: make tools"
 )
 _NODE, SDKS = shutil.which("node"), ROOT / ".node"
+
+
+def environment_of(running: Mapping[str, Any], *names: str) -> dict[str, str]:
+    """The environment of a program that reads URL, id of the key and secret by these names."""
+    key = running["signing_key"]
+    values = (running["dialect_url"], key["access_key_id"], key["secret"])
+    return {**os.environ, **dict(zip(names, values, strict=True))}
 
 
 def check_example(

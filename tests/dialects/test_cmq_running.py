@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from tests.dialects.cmq_sdk import (
     topic_meta,
 )
 from tests.dialects.cutter import Cutter
-from tests.dialects.programs import check_example
+from tests.dialects.programs import check_example, environment_of
 
 Connect = Callable[..., Any]
 
@@ -145,11 +144,6 @@ def test_a_request_that_breaks_off_stores_nothing(
 def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
     running: dict[str, Any], tmp_path: Path
 ) -> None:
-    env = {
-        **os.environ,
-        "CMQ_ENDPOINT": running["dialect_url"],
-        "SECRET_ID": running["signing_key"]["access_key_id"],
-        "SECRET_KEY": running["signing_key"]["secret"],
-    }
+    env = environment_of(running, "CMQ_ENDPOINT", "SECRET_ID", "SECRET_KEY")
     # The SDK writes its log into its folder.
     check_example("cmq_orders.py", env, tmp_path, ["got coffee", "got tea"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.dialects.programs import EMQ_SDK, HERE, NEEDS_EMQ, check_example
+from tests.dialects.programs import EMQ_SDK, HERE, NEEDS_EMQ, check_example, environment_of
 
 pytestmark = NEEDS_EMQ
 
@@ -53,11 +53,6 @@ def test_every_call_of_a_part(running: dict[str, Any], tmp_path: Path, part: str
 def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
     running: dict[str, Any], tmp_path: Path
 ) -> None:
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(EMQ_SDK),
-        "EMQ_ENDPOINT": running["dialect_url"],
-        "SECRET_ID": running["signing_key"]["access_key_id"],
-        "SECRET_KEY": running["signing_key"]["secret"],
-    }
+    env = environment_of(running, "EMQ_ENDPOINT", "SECRET_ID", "SECRET_KEY")
+    env["PYTHONPATH"] = str(EMQ_SDK)
     check_example("emq_orders.py", env, tmp_path, ["got coffee", "got tea"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from mq_http_sdk.mq_client import MQClient
 from mq_http_sdk.mq_exception import MQServerException
 from tests.dialects.cutter import Cutter
 from tests.dialects.mq_sdk import INSTANCE, message, refusal
-from tests.dialects.programs import check_example, check_node, needs_node
+from tests.dialects.programs import check_example, check_node, environment_of, needs_node
 
 Connect = Callable[..., Any]
 GROUP = "GID_shop"
@@ -155,12 +154,7 @@ def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
     running: dict[str, Any], tmp_path: Path
 ) -> None:
     make_topic(running, "orders")
-    env = {
-        **os.environ,
-        "MQ_ENDPOINT": running["dialect_url"],
-        "ACCESS_KEY": running["signing_key"]["access_key_id"],
-        "SECRET_KEY": running["signing_key"]["secret"],
-    }
+    env = environment_of(running, "MQ_ENDPOINT", "ACCESS_KEY", "SECRET_KEY")
     check_example("mq_orders.py", env, tmp_path, ["got 2 coffee", "got 2 tea"], seconds=120)
 
 

@@ -55,22 +55,16 @@ def test_without_faults_all_is_carried(server: _Server) -> None:
         assert proxy.faults == {"answers lost": 0, "requests cut": 0}
 
 
-def test_a_lost_answer_is_one_of_a_call_that_was_made(server: _Server) -> None:
-    with Proxy("127.0.0.1", server.server_port, seed=1, lost=1, cut=0) as proxy:
+@pytest.mark.parametrize(("lost", "cut"), [(1, 0), (0, 1)], ids=["a lost answer", "a cut request"])
+def test_an_answer_is_lost_of_a_call_that_was_made_and_a_cut_one_does_not_arrive(
+    server: _Server, lost: int, cut: int
+) -> None:
+    with Proxy("127.0.0.1", server.server_port, seed=1, lost=lost, cut=cut) as proxy:
         proxy.on = True
         with pytest.raises(httpx.TransportError):
             _post(proxy)
-        assert server.asked == 1
-        assert proxy.faults["answers lost"] == 1
-
-
-def test_a_cut_request_does_not_arrive(server: _Server) -> None:
-    with Proxy("127.0.0.1", server.server_port, seed=1, lost=0, cut=1) as proxy:
-        proxy.on = True
-        with pytest.raises(httpx.TransportError):
-            _post(proxy)
-        assert server.asked == 0
-        assert proxy.faults["requests cut"] == 1
+        assert server.asked == lost
+        assert proxy.faults == {"answers lost": lost, "requests cut": cut}
 
 
 def test_a_server_may_speak_first_and_all_connections_may_be_closed() -> None:
