@@ -20,7 +20,7 @@ RAW = {"RawMessageDelivery": "true"}
 QUEUE = f"arn:aws:sqs:{REGION}:shop:orders"
 HOOK = "https://hooks.example/a?b=c&d"
 POLICY = json.dumps({"region": ["eu", {"prefix": "us-"}]})
-subscribe = partial(sns_calls.subscribe, **RAW)
+subscribe = partial(sns_calls.subscribe, RawMessageDelivery="true")
 
 
 @pytest.fixture
