@@ -56,9 +56,7 @@ def test_without_faults_all_is_carried(server: _Server) -> None:
 
 
 @pytest.mark.parametrize(("lost", "cut"), [(1, 0), (0, 1)], ids=["a lost answer", "a cut request"])
-def test_an_answer_is_lost_of_a_call_that_was_made_and_a_cut_one_does_not_arrive(
-    server: _Server, lost: int, cut: int
-) -> None:
+def test_a_fault_comes_after_the_work_or_before_it(server: _Server, lost: int, cut: int) -> None:
     with Proxy("127.0.0.1", server.server_port, seed=1, lost=lost, cut=cut) as proxy:
         proxy.on = True
         with pytest.raises(httpx.TransportError):
