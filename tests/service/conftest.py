@@ -18,6 +18,7 @@ from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.testing import Client, Reply, Subscriber, World
 
 if TYPE_CHECKING:
+    from tests.service.buckets import Bucket
     from tests.service.topics import Schedules, TestSubscription, TestTopic
 
 Message = dict[str, Any]
@@ -282,6 +283,14 @@ def queue(make_queue: MakeQueue) -> TestQueue:
 def dead(make_queue: MakeQueue) -> TestQueue:
     """A queue of alice that others may name for their dead letters."""
     return make_queue("dead")
+
+
+@pytest.fixture
+def bucket(world: World) -> Bucket:
+    """The world's bucket, into which sends of 16 KiB or more are put."""
+    from tests.service.buckets import give_bucket
+
+    return give_bucket(world, 16_384)
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tests.service.topics import TestTopic
+
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
 
@@ -47,6 +49,14 @@ def puts_into(resource_id: str) -> Wanted:
         return any(key.startswith(f"Q#{resource_id}#") for key in keys)
 
     return wanted
+
+
+def publish_apart(topic: TestTopic, *bodies: str, **fields: Any) -> list[dict[str, Any]]:
+    """Publish in calls of their own, without fan-out; answers all log records so far."""
+    for body in bodies:
+        topic.client.world.clock.pass_seconds(0.001)
+        assert topic.try_publish([{"body": body, **fields}]).status == 201
+    return log_records(topic.client.world)
 
 
 def log_records(world: World) -> list[dict[str, Any]]:

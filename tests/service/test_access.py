@@ -40,7 +40,7 @@ class TestKeys:
         for table in ("directory", "messages", "usage"):
             assert key["secret"] not in str(world.items(table))
 
-    def test_an_admin_names_any_account_which_comes_into_being(
+    def test_an_admin_names_any_account_and_deletes_its_keys_at_once(
         self, world: World, alice: Client
     ) -> None:
         key = alice.post("/keys", {"account": "carol"}).json
@@ -52,7 +52,7 @@ class TestKeys:
         listed = alice.get("/keys", "account=carol").json["keys"]
         assert [each["access_key_id"] for each in listed] == [key["access_key_id"]]
         assert alice.delete(f"/keys/{key['access_key_id']}").status == 204
-        assert carol.get("/queues").status == 401
+        assert carol.get("/queues").code == "Unauthenticated"
 
     def test_others_manage_their_own_accounts_keys(self, bob: Client) -> None:
         key = bob.post("/keys").json
@@ -60,16 +60,6 @@ class TestKeys:
         assert bob.post("/keys", {"account": "bob"}).status == 201
 
         assert bob.delete(f"/keys/{key['access_key_id']}").status == 204
-
-    def test_a_deleted_key_is_refused_at_once(self, world: World, alice: Client) -> None:
-        key = alice.post("/keys").json
-        client = with_key(world, key)
-        assert client.get("/queues").status == 200
-
-        alice.delete(f"/keys/{key['access_key_id']}")
-
-        assert client.get("/queues").code == "Unauthenticated"
-        assert alice.delete(f"/keys/{key['access_key_id']}").code == "KeyNotFound"
 
     def test_the_last_admin_key_stays(self, world: World, alice: Client) -> None:
         first = alice.authorization.removeprefix("Bearer ").partition(":")[0]
@@ -80,16 +70,6 @@ class TestKeys:
         admin = with_key(world, second)
         assert admin.delete(f"/keys/{second['access_key_id']}").code == "InUse"
         assert admin.get("/queues").status == 200
-
-    def test_keys_are_listed_page_by_page(self, alice: Client) -> None:
-        made = {alice.post("/keys").json["access_key_id"] for _ in range(4)}
-        first = alice.get("/keys", "limit=3").json
-        second = alice.get("/keys", f"limit=3&cursor={first['cursor']}").json
-
-        listed = [each["access_key_id"] for each in first["keys"] + second["keys"]]
-        assert "cursor" not in second
-        assert len(listed) == len(set(listed)) == 5
-        assert made < set(listed)
 
 
 class TestGrants:

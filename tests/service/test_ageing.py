@@ -25,30 +25,26 @@ def queue(make_queue: MakeQueue) -> TestQueue:
 
 class TestOrder:
     @pytest.mark.parametrize(
-        ("seconds", "first"), [(0, "4"), (59, "4"), (119, "4"), (179, "4"), (181, "1"), (900, "1")]
+        ("sent", "order"),
+        [
+            *(([(1, seconds), (4, 0)], ["4", "1"]) for seconds in (0, 59, 119, 179)),
+            *(([(1, seconds), (4, 0)], ["1", "4"]) for seconds in (181, 900)),
+            # The higher one waits too.
+            ([(1, 100), (4, 1_000)], ["4", "1"]),
+            # Active for 220, 120, 70 and 0 s: as much as levels 4.7, 4, 4.2 and 4.
+            ([(1, 100), (2, 50), (3, 70), (4, 0)], ["1", "3", "2", "4"]),
+        ],
+        ids=str,
     )
     def test_a_level_counts_one_higher_for_each_ageing(
-        self, world: World, queue: TestQueue, seconds: float, first: str
+        self, world: World, queue: TestQueue, sent: list[tuple[int, int]], order: list[str]
     ) -> None:
-        send(queue, 1)
-        world.clock.pass_seconds(seconds)
-        send(queue, 4)
-        assert bodies(queue.receive(1)) == [first]
-        assert bodies(queue.receive(1)) == [{"1": "4", "4": "1"}[first]]
-
-    def test_the_higher_one_waits_too(self, world: World, queue: TestQueue) -> None:
-        send(queue, 1)
-        world.clock.pass_seconds(100)
-        send(queue, 4)
-        world.clock.pass_seconds(1_000)
-        assert bodies(queue.receive()) == ["4", "1"]
-
-    def test_several_levels_go_by_their_ages(self, world: World, queue: TestQueue) -> None:
-        for priority, seconds in ((1, 100), (2, 50), (3, 70), (4, 0)):
+        """`sent`: priorities, and the seconds that pass behind each."""
+        for priority, seconds in sent:
             send(queue, priority)
             world.clock.pass_seconds(seconds)
-        # Active for 220, 120, 70 and 0 s: as much as levels 4.7, 4, 4.2 and 4.
-        assert [bodies(queue.receive(1))[0] for _ in range(4)] == ["1", "3", "2", "4"]
+
+        assert [bodies(queue.receive(1))[0] for _ in sent] == order
 
     def test_only_what_is_old_enough_goes_before(self, world: World, queue: TestQueue) -> None:
         for number in range(12):

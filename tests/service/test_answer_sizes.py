@@ -46,8 +46,10 @@ def body(kind: str, size: int) -> str:
     return piece * min(size // len(piece.encode()), REQUEST_BYTES // in_json)
 
 
-def large_queue(make_queue: MakeQueue, name: str = "orders") -> TestQueue:
-    return make_queue(name, partitions=1, max_message_bytes=LARGEST_BODY)
+@pytest.fixture
+def queue(make_queue: MakeQueue) -> TestQueue:
+    """A queue of one partition for the largest bodies of a table."""
+    return make_queue(partitions=1, max_message_bytes=LARGEST_BODY)
 
 
 def drain(queue: TestQueue, **fields: Any) -> list[list[str]]:
@@ -58,10 +60,7 @@ def drain(queue: TestQueue, **fields: Any) -> list[list[str]]:
     return answers
 
 
-def test_the_results_of_deletes_have_room_beside_the_largest_messages(
-    make_queue: MakeQueue,
-) -> None:
-    queue = large_queue(make_queue)
+def test_the_results_of_deletes_have_room_beside_the_largest_messages(queue: TestQueue) -> None:
     for _ in range(6):
         queue.send("\x01" * 156_000)  # five of them are 4.68 MB of JSON
     receipts = ["\x01" * 2_047 + chr(ord("a") + number) for number in range(16)]
@@ -76,9 +75,8 @@ def test_the_results_of_deletes_have_room_beside_the_largest_messages(
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", each_of(*KINDS))
 def test_the_largest_messages_of_a_queue_come_in_answers_that_arrive(
-    make_queue: MakeQueue, kind: str
+    queue: TestQueue, kind: str
 ) -> None:
-    queue = large_queue(make_queue)
     text = body(kind, LARGEST_BODY)
     for _ in range(16):
         queue.send(text)
@@ -91,8 +89,7 @@ def test_the_largest_messages_of_a_queue_come_in_answers_that_arrive(
     assert len(answers) <= -(-16 // (4_500_000 // each))
 
 
-def test_the_largest_binary_messages_come_too(make_queue: MakeQueue) -> None:
-    queue = large_queue(make_queue)
+def test_the_largest_binary_messages_come_too(queue: TestQueue) -> None:
     content = base64.b64encode(random.Random(3).randbytes(LARGEST_BODY)).decode()
     for _ in range(16):
         assert queue.try_send([{"body_base64": content}]).status == 201
@@ -104,8 +101,7 @@ def test_the_largest_binary_messages_come_too(make_queue: MakeQueue) -> None:
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["Russian", "control characters"])
-def test_receivers_get_them_too(world: World, make_queue: MakeQueue, kind: str) -> None:
-    queue = large_queue(make_queue)
+def test_receivers_get_them_too(world: World, queue: TestQueue, kind: str) -> None:
     queue.add_receiver("copy")
     text = body(kind, LARGEST_BODY)
     for _ in range(16):
@@ -116,9 +112,8 @@ def test_receivers_get_them_too(world: World, make_queue: MakeQueue, kind: str) 
 
 
 def test_a_short_message_beside_a_long_one_does_not_make_the_long_one_look_larger(
-    make_queue: MakeQueue,
+    queue: TestQueue,
 ) -> None:
-    queue = large_queue(make_queue)
     for number in range(8):
         group = "\x01" * 128
         long = {"body": "x" * 250_000, "group": group}
@@ -132,8 +127,7 @@ def test_a_short_message_beside_a_long_one_does_not_make_the_long_one_look_large
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", each_of("Chinese", "Russian", "JSON", "control characters"))
-def test_peeking_shows_as_many_as_an_answer_holds(make_queue: MakeQueue, kind: str) -> None:
-    queue = large_queue(make_queue)
+def test_peeking_shows_as_many_as_an_answer_holds(queue: TestQueue, kind: str) -> None:
     text = body(kind, LARGEST_BODY)
     for _ in range(16):
         queue.send(text)
@@ -215,15 +209,25 @@ def test_a_refusal_that_names_what_was_sent_arrives_too(alice: Client) -> None:
     assert (reply.status, reply.code) == (400, "InvalidParameter")
 
 
+BILLED_FROM, BILLED_TO = "2026-08-01T00:00:00.000Z", "2026-11-30T00:00:00.000Z"
+
+
+def bills(world: World, run: str, folder: str, invoices: list[Any]) -> str:
+    """Have a run's report with these invoices be alice's newest; answers its name."""
+    report = {"from": BILLED_FROM, "to": BILLED_TO, "generated_at": BILLED_TO, "time_zone": "UTC"}
+    content = {**report, "gaps": [], "unusual": [], "invoices": invoices}
+    name = f"runs/billing/{run}/{folder}/alice.json"
+    world.reports[name] = json.dumps(content).encode()
+    current = json.dumps({"run": run}) + '\n{"dataset": "usage"}\n'
+    world.reports["current/billing.json"] = current.encode()
+    return name
+
+
 def test_a_report_that_no_answer_holds_is_told_in_pages(world: World, alice: Client) -> None:
     lines = [{"resource": f"queue:{number:064d}", "kind": "sent"} for number in range(35_000)]
     months = ("2026-10", "2026-11")
     invoices = [{"month": month, "lines": lines, "total": "7.00"} for month in months]
-    start, end = "2026-10-01T00:00:00.000Z", "2026-11-30T00:00:00.000Z"
-    report = {"from": start, "to": end, "generated_at": end, "time_zone": "UTC"}
-    content = json.dumps({**report, "gaps": [], "unusual": [], "invoices": invoices}).encode()
-    world.reports["current/billing.json"] = b'{"run": "r1"}\n{"dataset": "usage"}\n'
-    world.reports["runs/billing/r1/summaries/alice.json"] = content
+    bills(world, "r1", "summaries", invoices)
 
     pages, query = [], "limit=10000"
     while query:
@@ -250,20 +254,15 @@ def test_a_report_that_no_answer_holds_is_told_in_pages(world: World, alice: Cli
 
 def test_a_page_of_bills_is_of_its_own_listing(world: World, alice: Client) -> None:
     lines = [{"resource": "queue:q", "kind": "sent"}] * 3
-    start, end = "2026-10-01T00:00:00.000Z", "2026-11-30T00:00:00.000Z"
-    report = {"from": start, "to": end, "generated_at": end, "time_zone": "UTC"}
     invoices = [{"month": "2026-10", "lines": lines}, {"month": "2026-11", "lines": []}]
-    content = json.dumps({**report, "gaps": [], "unusual": [], "invoices": invoices}).encode()
-    world.reports["current/billing.json"] = b'{"run": "r1"}\n'
-    name = "runs/billing/r1/summaries/alice.json"
-    world.reports[name] = content
+    name = bills(world, "r1", "summaries", invoices)
 
     assert "cursor" not in alice.get("/reports/billing", "limit=3").json
     cursor = alice.get("/reports/billing", "limit=2").json["cursor"]
     rest = alice.get("/reports/billing", f"limit=2&cursor={cursor}").json
     assert [len(each["lines"]) for each in rest["invoices"]] == [1, 0]
     for query in (
-        f"cursor={cursor}&from={start}",
+        f"cursor={cursor}&from={BILLED_FROM}",
         f"cursor={cursor[:-1]}",
         "limit=0",
         "limit=10001",
@@ -277,21 +276,16 @@ def test_a_page_of_bills_is_of_its_own_listing(world: World, alice: Client) -> N
 
 def test_a_page_reads_the_lines_of_the_documents_that_it_shows(world: World, alice: Client) -> None:
     """They lie in the folders of the runs that issued them."""
-    start, end = "2026-08-01T00:00:00.000Z", "2026-11-30T00:00:00.000Z"
-    report = {"from": start, "to": end, "generated_at": end, "time_zone": "UTC"}
-    open_one = {"month": "2026-11", "number": None, "lines": [{"resource": "queue:open"}] * 2}
-    documents = [
-        {
-            "month": f"2026-{month:02}",
-            "number": f"N{month}",
-            "line_count": 3,
-            "issued_in": f"r{month}",
-        }
+    open_one: dict[str, Any] = {
+        "month": "2026-11",
+        "number": None,
+        "lines": [{"resource": "queue:open"}] * 2,
+    }
+    documents: list[dict[str, Any]] = [
+        {"month": f"2026-{month:02}", "number": f"N{month}", "issued_in": f"r{month}"}
         for month in (8, 9, 10)
     ]
-    content = {**report, "gaps": [], "unusual": [], "invoices": [*documents, open_one]}
-    world.reports["current/billing.json"] = b'{"run": "r11"}\n'
-    world.reports["runs/billing/r11/accounts/alice.json"] = json.dumps(content).encode()
+    bills(world, "r11", "accounts", [*(each | {"line_count": 3} for each in documents), open_one])
     for month in (8, 9):
         lines = {f"N{month}": [{"resource": f"queue:{month}-{place}"} for place in range(3)]}
         name = f"runs/billing/r{month}/lines/alice.json"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue
+from tests.service.conftest import TestQueue
 from tests.service.wrong_values import (
     BOX,
     CALLS,
@@ -169,9 +169,7 @@ def test_more_than_16_entries_are_too_many(shop: Shop) -> None:
     assert shop.everything() == before
 
 
-def test_a_problem_has_every_member(make_queue: MakeQueue) -> None:
-    queue = make_queue()
-
+def test_a_problem_has_every_member(queue: TestQueue) -> None:
     reply = queue.patch(delay_seconds=-1)
 
     problem = reply.json

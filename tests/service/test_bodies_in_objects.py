@@ -12,6 +12,7 @@ from tests.service.buckets import DAY_MS, Bucket, give_bucket
 from tests.service.conftest import MakeQueue, Message, TestQueue
 from tests.service.crashes import BrokenStore
 from tests.service.test_costs import b64
+from tests.service.test_published_objects import bodies
 
 from cirrusmq.storage.parcels import LOG
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
@@ -19,11 +20,6 @@ from cirrusmq_local.testing import World
 
 MIN = 16_384
 _chance = random.Random(1)
-
-
-@pytest.fixture
-def bucket(world: World) -> Bucket:
-    return give_bucket(world, MIN)
 
 
 def large(count: int = 1, size: int = 20_000) -> list[dict[str, Any]]:
@@ -122,10 +118,11 @@ class TestSends:
         assert parts([*soon, *later]) == sorted(expected)
         assert bucket.calls.count("put") == 1
 
+    @pytest.mark.parametrize("kind", ["ordered", "fair"])
     def test_messages_of_groups_share_the_object(
-        self, make_queue: MakeQueue, bucket: Bucket
+        self, world: World, make_queue: MakeQueue, bucket: Bucket, kind: str
     ) -> None:
-        queue = make_queue(ordered=True)
+        queue = make_queue(**{kind: True})
         messages = [{**each, "group": f"g{n % 3}"} for n, each in enumerate(large(6))]
         queue.try_send(messages)
         held = queue.receive_all()
@@ -133,6 +130,9 @@ class TestSends:
             (each["group"], each["body_base64"]) for each in messages
         )
         assert all("own" not in each for each in held)
+        assert bucket.calls.count("put") == 1
+        queue.delete(*held)
+        assert items(world, "Q") == []
 
     def test_a_parcel_of_16_stays_within_a_unit(
         self, world: World, make_queue: MakeQueue, bucket: Bucket
@@ -188,7 +188,7 @@ class TestFailures:
         bucket.lose()
         assert len(items(world, LOG)) == 1
         held = queue.receive_all()
-        assert [each["body_base64"] for each in held] == [each["body_base64"] for each in messages]
+        assert bodies(held) == bodies(messages)
 
     def test_a_repetition_meets_what_was_stored_without_the_bucket(
         self, queue: TestQueue, bucket: Bucket
@@ -224,11 +224,11 @@ class TestFailures:
     def test_a_message_whose_object_is_missing_stays_and_is_told(
         self,
         world: World,
+        dead: TestQueue,
         make_queue: MakeQueue,
         bucket: Bucket,
         caplog: pytest.LogCaptureFixture,
     ) -> None:
-        dead = make_queue("dead")
         queue = make_queue(
             partitions=1,
             visibility_timeout_seconds=10,
@@ -275,9 +275,8 @@ class TestFailures:
         assert [each["receive_count"] for each in queue.receive_all()] == [1, 1]
 
     def test_a_message_that_is_to_be_given_up_does_not_stop_others_while_the_bucket_refuses(
-        self, world: World, make_queue: MakeQueue, bucket: Bucket
+        self, world: World, dead: TestQueue, make_queue: MakeQueue, bucket: Bucket
     ) -> None:
-        dead = make_queue("dead")
         queue = make_queue(
             partitions=1,
             visibility_timeout_seconds=5,
@@ -334,22 +333,20 @@ class TestReads:
         queue = make_queue(partitions=1)
         messages = large(16, 15_000)
         queue.try_send(messages)
-        assert [each["body_base64"] for each in queue.receive(1)] == [messages[0]["body_base64"]]
+        assert bodies(queue.receive(1)) == [messages[0]["body_base64"]]
         assert bucket.calls == ["put", "range", "range"]
-        assert [each["body_base64"] for each in queue.receive(2)] == [
-            each["body_base64"] for each in messages[1:3]
-        ]
+        assert bodies(queue.receive(2)) == bodies(messages[1:3])
         assert bucket.calls[3:] == ["range", "range"]
 
     def test_peeks_and_repeated_receives_read_it(self, queue: TestQueue, bucket: Bucket) -> None:
         messages = large(2)
         queue.try_send(messages)
-        expected = [each["body_base64"] for each in messages]
-        assert [each["body_base64"] for each in queue.peek()] == expected
+        expected = bodies(messages)
+        assert bodies(queue.peek()) == expected
         attempt = f"01M7Q5CQG0{9:016d}"
         held = queue.receive(attempt=attempt)
         again = queue.receive(attempt=attempt, repeat=True)
-        assert [each["body_base64"] for each in held] == expected
+        assert bodies(held) == expected
         assert again == held
 
     def test_a_function_gets_it(self, world: World, make_queue: MakeQueue, bucket: Bucket) -> None:
@@ -373,7 +370,7 @@ class TestLife:
         )
         messages = large(3)
         queue.try_send(messages)
-        expected = sorted(each["body_base64"] for each in messages)
+        expected = sorted(bodies(messages))
         for _ in range(3):
             world.clock.pass_seconds(1.5 * 86_400)
             assert len(queue.receive_all()) == 3
@@ -381,17 +378,16 @@ class TestLife:
             assert queue.receive_all() == []
             world.settle()
             world.clock.pass_seconds(9.8 * 86_400)
-            assert sorted(each["body_base64"] for each in dead.peek()) == expected
+            assert sorted(bodies(dead.peek())) == expected
             shown = dead.run("redrive")
             assert (shown["state"], shown["done"]) == ("succeeded", 3)
         world.clock.pass_seconds(1.9 * 86_400)
-        assert sorted(each["body_base64"] for each in queue.receive_all()) == expected
+        assert sorted(bodies(queue.receive_all())) == expected
         assert {key[:3] for key in bucket.keys} == {"d03"}
 
     def test_a_dead_letter_within_the_objects_life_needs_no_copy(
-        self, make_queue: MakeQueue, bucket: Bucket
+        self, dead: TestQueue, make_queue: MakeQueue, bucket: Bucket
     ) -> None:
-        dead = make_queue("dead")
         queue = make_queue(dead_letter={"queue": "dead", "max_receives": 9})
         messages = large(2)
         queue.try_send(messages)
@@ -474,9 +470,8 @@ class TestLife:
 
 class TestReceivers:
     def test_receivers_get_it_by_a_record_without_bodies(
-        self, world: World, make_queue: MakeQueue, bucket: Bucket
+        self, world: World, queue: TestQueue, bucket: Bucket
     ) -> None:
-        queue = make_queue()
         queue.add_receiver("audit")
         queue.add_receiver("tagged", filter={"tags": ["a"]})
         queue.add_receiver("priced", filter={"sql": "price > 10"})
@@ -488,15 +483,14 @@ class TestReceivers:
         world.settle()
         (record,) = items(world, LOG)
         assert item_bytes(record) < UNIT_BYTES
-        bodies = [each["body_base64"] for each in messages]
         for receiver, expected in {
-            "default": bodies,
-            "audit": bodies,
-            "tagged": bodies[:1],
-            "priced": bodies[1:2],
+            "default": messages,
+            "audit": messages,
+            "tagged": messages[:1],
+            "priced": messages[1:2],
         }.items():
             held = queue.receive(receiver=receiver)
-            assert [each["body_base64"] for each in held] == expected, receiver
+            assert bodies(held) == bodies(expected), receiver
 
     def test_ordered_receivers_and_later_ones_get_it(
         self, world: World, make_queue: MakeQueue, bucket: Bucket
@@ -509,8 +503,7 @@ class TestReceivers:
         world.settle()
         queue.add_receiver("late", start="earliest")
         for receiver in ("audit", "late"):
-            bodies = [each["body_base64"] for each in queue.receive(receiver=receiver)]
-            assert bodies == [each["body_base64"] for each in messages]
+            assert bodies(queue.receive(receiver=receiver)) == bodies(messages)
 
 
 def test_an_exported_parcel_says_the_same_of_its_messages(world: World) -> None:

@@ -63,6 +63,11 @@ def function(world: World) -> Function:
     return Function(world)
 
 
+@pytest.fixture
+def schedules(world: World) -> Schedules:
+    return Schedules(world, sweeps=True)
+
+
 def send(queue: TestQueue, count: int, kind: str = "plain", body: str = "order") -> list[str]:
     bodies = [f"{body} {number}" for number in range(count)]
     for number, each in enumerate(bodies):
@@ -87,15 +92,27 @@ def begin(queue: TestQueue, **invoke: Any) -> None:
     assert queue.patch(invoke=INVOKE | invoke).status == 200
 
 
+@pytest.fixture
+def failing(make_queue: MakeQueue, function: Function) -> TestQueue:
+    """A queue of ORDERS, for which its function is called from now on, and is down."""
+    queue = make(make_queue)
+    assert set(send(queue, 40)) == ORDERS
+    begin(queue)
+    return queue
+
+
+ORDERS = {f"order {number}" for number in range(40)}
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_opens_and_tries_one_message_ever_more_rarely(
-    world: World, make_queue: MakeQueue, function: Function, kind: str
+    make_queue: MakeQueue, function: Function, schedules: Schedules, kind: str
 ) -> None:
     queue = make(make_queue, kind, visibility_timeout_seconds=1, retry=None)
     send(queue, 40, kind)
     begin(queue)
-    Schedules(world, sweeps=True).pass_seconds(300)
+    schedules.pass_seconds(300)
 
     times = [at_ms for at_ms, _, _ in function.calls]
     gaps = [round((after - before) / 1000) for before, after in pairwise(times)]
@@ -111,12 +128,11 @@ def test_it_opens_and_tries_one_message_ever_more_rarely(
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_try_counts_and_everything_is_done_when_it_closes(
-    world: World, make_queue: MakeQueue, function: Function, kind: str
+    make_queue: MakeQueue, function: Function, schedules: Schedules, kind: str
 ) -> None:
     queue = make(make_queue, kind)
     sent = send(queue, 30, kind)
     begin(queue)
-    schedules = Schedules(world, sweeps=True)
     schedules.pass_seconds(3_600)
     assert len(function.calls) > 60
     assert TestQueue(queue.client, "dead").counts() == {}
@@ -133,7 +149,7 @@ def test_no_try_counts_and_everything_is_done_when_it_closes(
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["ordered", "priorities"])
 def test_a_message_that_never_succeeds_does_not_keep_it_open(
-    world: World, make_queue: MakeQueue, function: Function, kind: str
+    make_queue: MakeQueue, function: Function, schedules: Schedules, kind: str
 ) -> None:
     """The bad ones are first in their group, or have the highest priority."""
     queue = make(make_queue, kind, visibility_timeout_seconds=1, dead_letter=None)
@@ -145,7 +161,6 @@ def test_a_message_that_never_succeeds_does_not_keep_it_open(
         queue.send(body, **({"group": body} if kind == "ordered" else {}))
     function.bad = {"bad"}
     begin(queue)
-    schedules = Schedules(world, sweeps=True)
     schedules.pass_seconds(60)
     function.down = False
     schedules.pass_seconds(1_800)
@@ -153,12 +168,13 @@ def test_a_message_that_never_succeeds_does_not_keep_it_open(
 
 
 @pytest.mark.long
-def test_a_group_of_a_topic_has_it_too(world: World, topic: TestTopic, function: Function) -> None:
+def test_a_group_of_a_topic_has_it_too(
+    topic: TestTopic, function: Function, schedules: Schedules
+) -> None:
     retry = {"policy": "custom", "waits": [1, 1]}
     group = topic.subscribe("group", "pull", retry=retry, invoke=INVOKE)
     for number in range(60):
         topic.publish(f"order {number}")
-    schedules = Schedules(world, sweeps=True)
     schedules.pass_seconds(1_000)
     shown = group.show()
     assert shown["invoke"]["breaker"] == {"share": 0.5}
@@ -290,12 +306,11 @@ def test_a_store_that_fails_changes_nothing_for_messages(
 
 
 def test_several_workers_stop_and_one_message_is_tried_at_a_time(
-    world: World, make_queue: MakeQueue, function: Function
+    make_queue: MakeQueue, function: Function, schedules: Schedules
 ) -> None:
     queue = make(make_queue)
     sent = send(queue, 120)
     begin(queue, max_concurrency=4, batch=4)
-    schedules = Schedules(world, sweeps=True)
     schedules.pass_seconds(600)
     assert len(function.calls) < 40
     assert {len(bodies) for _, bodies, _ in function.calls[-8:]} == {1}
@@ -304,15 +319,21 @@ def test_several_workers_stop_and_one_message_is_tried_at_a_time(
     assert set(function.done) == set(sent)
 
 
-def test_a_call_that_is_refused_is_no_outcome(world: World, make_queue: MakeQueue) -> None:
-    queue = make(make_queue)
+def end_calls(world: World, **outcome: Any) -> list[int]:
+    """Have every call of a function end so; the times of the calls."""
     called: list[int] = []
 
-    def refuse(*_: Any) -> Called:
+    def call(*_: Any) -> Called:
         called.append(world.clock.now_ms())
-        return Called(error="TooManyRequestsException", refused=True)
+        return Called(**outcome)
 
-    world.core = replace(world.core, call=refuse)
+    world.core = replace(world.core, call=call)
+    return called
+
+
+def test_a_call_that_is_refused_is_no_outcome(world: World, make_queue: MakeQueue) -> None:
+    queue = make(make_queue)
+    called = end_calls(world, error="TooManyRequestsException", refused=True)
     send(queue, 30)
     queue.patch(invoke=INVOKE)
     world.clock.pass_seconds(60)
@@ -322,83 +343,67 @@ def test_a_call_that_is_refused_is_no_outcome(world: World, make_queue: MakeQueu
 
 
 @pytest.mark.long
-def test_a_try_without_an_answer_does_not_count_either(world: World, make_queue: MakeQueue) -> None:
+def test_a_try_without_an_answer_does_not_count_either(
+    world: World, make_queue: MakeQueue, schedules: Schedules
+) -> None:
     queue = make(make_queue)
-    called: list[int] = []
-
-    def hang(*_: Any) -> Called:
-        called.append(world.clock.now_ms())
-        return Called(error="no answer within 60 s", unknown=True)
-
-    world.core = replace(world.core, call=hang)
+    called = end_calls(world, error="no answer within 60 s", unknown=True)
     send(queue, 3)
     begin(queue, timeout_seconds=2)
     place = slots.wake_key(queue.show()["id"])
     FunctionBreaker(world.core, place).count(HALF, 0, 20, "down")
-    Schedules(world, sweeps=True).pass_seconds(3_600)
+    schedules.pass_seconds(3_600)
     assert len(called) > 30
     assert TestQueue(queue.client, "dead").counts() == {}
     assert sum(queue.counts().values()) == 3
 
 
 def test_a_pause_ends_the_tries_and_resuming_goes_on(
-    world: World, make_queue: MakeQueue, function: Function
+    failing: TestQueue, function: Function, schedules: Schedules
 ) -> None:
-    queue = make(make_queue)
-    sent = send(queue, 40)
-    begin(queue)
-    schedules = Schedules(world, sweeps=True)
     schedules.pass_seconds(120)
-    queue.patch(paused=True)
+    failing.patch(paused=True)
     schedules.pass_seconds(90)
     calls = len(function.calls)
     schedules.pass_seconds(600)
     assert len(function.calls) == calls
-    assert queue.show()["breaker_state"] == "open"
+    assert failing.show()["breaker_state"] == "open"
     function.down = False
-    queue.patch(paused=False)
+    failing.patch(paused=False)
     schedules.pass_seconds(1_300)
-    assert set(function.done) == set(sent)
+    assert set(function.done) == ORDERS
 
 
 def test_taking_it_away_ends_the_wait(
-    world: World, make_queue: MakeQueue, function: Function
+    failing: TestQueue, function: Function, schedules: Schedules
 ) -> None:
-    queue = make(make_queue)
-    sent = send(queue, 40)
-    begin(queue)
-    schedules = Schedules(world, sweeps=True)
     schedules.pass_seconds(120)
-    begin(queue, breaker=None)
-    assert "breaker_state" not in queue.show()
+    begin(failing, breaker=None)
+    assert "breaker_state" not in failing.show()
     function.down = False
     schedules.pass_seconds(1_300)
-    assert set(function.done) == set(sent)
+    assert set(function.done) == ORDERS
 
 
-def test_a_rate_holds_beside_it(world: World, make_queue: MakeQueue, function: Function) -> None:
-    queue = make(make_queue, receive_rate=5)
-    sent = send(queue, 40)
-    begin(queue)
-    schedules = Schedules(world, sweeps=True)
+def test_a_rate_holds_beside_it(
+    failing: TestQueue, function: Function, schedules: Schedules
+) -> None:
+    failing.patch(receive_rate=5)
     schedules.pass_seconds(300)
-    assert queue.show()["breaker_state"] == "open"
+    assert failing.show()["breaker_state"] == "open"
     function.down = False
     schedules.pass_seconds(1_500)
-    assert set(function.done) == set(sent)
+    assert set(function.done) == ORDERS
 
 
 def test_the_sweep_counts_those_that_are_open(
-    world: World, make_queue: MakeQueue, function: Function
+    world: World, failing: TestQueue, schedules: Schedules
 ) -> None:
-    queue = make(make_queue)
-    send(queue, 40)
-    begin(queue)
     world.clock.pass_seconds(60)
     assert sweep(world.core, 60_000).open_breakers == 0
-    Schedules(world, sweeps=True).pass_seconds(120)
+    schedules.pass_seconds(120)
     assert sweep(world.core, 60_000).open_breakers == 1
-    queue.patch(paused=True)
+    failing.patch(paused=True)
     world.clock.pass_seconds(60)
     assert sweep(world.core, 60_000).open_breakers == 0
 

@@ -10,7 +10,7 @@ from tests.service.conftest import MakeQueue, TestQueue, to_ms, usage
 from tests.service.test_looking_up import UNITS, ask, find, read_units
 from tests.service.test_receiving import attempt
 
-from cirrusmq_local.testing import Client, Reply, World
+from cirrusmq_local.testing import Reply, World
 
 
 def cancel(queue: TestQueue, message_id: str, query: str = "") -> Reply:
@@ -46,9 +46,8 @@ class TestCancelling:
         assert sum(queue.counts().values()) == 2
 
     def test_a_repeated_cancellation_is_answered_alike(
-        self, world: World, make_queue: MakeQueue
+        self, world: World, queue: TestQueue
     ) -> None:
-        queue = make_queue("orders")
         (sent,) = queue.send("x")
         world.clock.pass_seconds(3_600)  # longer than any send is repeated
         assert cancel(queue, sent["id"]).status == 204
@@ -63,9 +62,8 @@ class TestCancelling:
         assert not [each for each in world.items() if each["pk"]["S"].startswith("Q#")]
 
     def test_a_send_that_is_repeated_does_not_bring_it_back(
-        self, world: World, make_queue: MakeQueue
+        self, world: World, queue: TestQueue
     ) -> None:
-        queue = make_queue("orders")
         body = {"messages": [{"body": "x", "delay_seconds": 5}], "attempt": attempt(world)}
         (sent,) = queue.client.post(f"{queue.path}/messages", body).json["messages"]
         assert cancel(queue, sent["id"]).status == 204
@@ -76,8 +74,7 @@ class TestCancelling:
         world.clock.pass_seconds(10)
         assert queue.receive() == []
 
-    def test_what_was_received_is_its_receivers(self, world: World, make_queue: MakeQueue) -> None:
-        queue = make_queue("orders")
+    def test_what_was_received_is_its_receivers(self, world: World, queue: TestQueue) -> None:
         (sent,) = queue.send("x")
         assert queue.receive(visibility_timeout_seconds=5)
         for _ in range(2):
@@ -91,8 +88,7 @@ class TestCancelling:
         assert cancel(queue, sent["id"]).code == "MessageNotFound"
         assert reschedule(queue, sent["id"], delay_seconds=9).code == "MessageNotFound"
 
-    def test_a_dead_letter_was_received(self, make_queue: MakeQueue) -> None:
-        dead = make_queue("dead")
+    def test_a_dead_letter_was_received(self, dead: TestQueue, make_queue: MakeQueue) -> None:
         queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})
         (sent,) = queue.send("x")
         queue.act("dead-letter", *queue.receive())
@@ -110,8 +106,7 @@ class TestCancelling:
         queue.run("rewind", to=began / 1000)
         assert queue.bodies() == ["1", "3"]
 
-    def test_it_is_billed_as_deleted(self, world: World, make_queue: MakeQueue) -> None:
-        queue = make_queue("orders")
+    def test_it_is_billed_as_deleted(self, world: World, queue: TestQueue) -> None:
         one, two = queue.send("1", "2")
         due_at(queue, one["id"], delay_seconds=10)
         due_at(queue, one["id"], delay_seconds=20)
@@ -121,10 +116,7 @@ class TestCancelling:
         assert usage(world) == {"queue:orders sent": 2, "queue:orders deleted": 2}
         assert queue.counts() == {}
 
-    def test_each_receiver_has_a_message_of_its_own(
-        self, world: World, make_queue: MakeQueue
-    ) -> None:
-        queue = make_queue("orders")
+    def test_each_receiver_has_a_message_of_its_own(self, world: World, queue: TestQueue) -> None:
         queue.add_receiver("audit")
         world.clock.pass_seconds(5)
         one, two = queue.send("1", "2", delay_seconds=60)
@@ -144,14 +136,16 @@ class TestRescheduling:
     @pytest.mark.parametrize("size", [1, 3_000, 60_000])
     @pytest.mark.parametrize("delay", [0, 600])
     def test_a_message_is_due_when_it_was_last_said(
-        self, world: World, make_queue: MakeQueue, size: int, delay: int
+        self, world: World, queue: TestQueue, size: int, delay: int
     ) -> None:
-        queue = make_queue("orders")
         bodies = [f"{n}" * size for n in range(3)]
         sent = queue.send(*bodies, delay_seconds=delay)
+        world.clock.pass_seconds(100)
         for seconds in (30, 5, 900, 900, 10):
             due_ms = due_at(queue, sent[1]["id"], delay_seconds=seconds)
             assert due_ms == world.clock.now_ms() + seconds * 1000
+            assert find(queue, sent[1]["id"])["state"] == "delayed"
+            assert queue.counts()["delayed"] == (3 if delay else 1)
             assert find(queue, sent[1]["id"], body="true")["message"]["body"] == bodies[1]
         assert bodies[1] not in queue.bodies(visibility_timeout_seconds=3_600)
         world.clock.pass_seconds(10)
@@ -162,19 +156,7 @@ class TestRescheduling:
         )
         assert got["expires_at"] == find(queue, sent[0]["id"])["expires_at"]
 
-    def test_an_active_message_is_put_off(self, world: World, make_queue: MakeQueue) -> None:
-        queue = make_queue("orders")
-        (sent,) = queue.send("x")
-        world.clock.pass_seconds(100)
-        due_at(queue, sent["id"], delay_seconds=60)
-        assert find(queue, sent["id"])["state"] == "delayed"
-        assert queue.receive() == []
-        assert queue.counts() == {"delayed": 1}
-        world.clock.pass_seconds(60)
-        assert queue.bodies() == ["x"]
-
-    def test_a_time_can_be_said_again(self, world: World, make_queue: MakeQueue) -> None:
-        queue = make_queue("orders")
+    def test_a_time_can_be_said_again(self, world: World, queue: TestQueue) -> None:
         (sent,) = queue.send("x", delay_seconds=600)
         at = world.clock.now_ms() / 1000 + 90
         assert due_at(queue, sent["id"], deliver_at=at) == round(at * 1000)
@@ -200,8 +182,7 @@ class TestRescheduling:
         assert queue.receive() == []
         assert ask(queue, sent["id"]).code == "MessageNotFound"
 
-    def test_a_purge_takes_it_wherever_it_is(self, world: World, make_queue: MakeQueue) -> None:
-        queue = make_queue("orders")
+    def test_a_purge_takes_it_wherever_it_is(self, world: World, queue: TestQueue) -> None:
         one, two = queue.send("1", "2", delay_seconds=60)
         due_at(queue, one["id"], delay_seconds=10)
         queue.client.post(f"{queue.path}/purge")
@@ -213,9 +194,8 @@ class TestRescheduling:
         assert queue.receive() == []
 
     def test_one_that_is_put_off_beyond_its_age_is_a_dead_letter_then(
-        self, world: World, make_queue: MakeQueue
+        self, world: World, dead: TestQueue, make_queue: MakeQueue
     ) -> None:
-        dead = make_queue("dead")
         old = {"queue": "dead", "max_age_seconds": 300}
         queue = make_queue("orders", dead_letter=old)
         (sent,) = queue.send("x")
@@ -231,9 +211,8 @@ class TestRescheduling:
         assert (got["id"], got["dead_letter"]["reason"]) == (sent["id"], "max_age")
 
     def test_it_can_be_given_back_and_dead_lettered_later(
-        self, world: World, make_queue: MakeQueue
+        self, world: World, dead: TestQueue, make_queue: MakeQueue
     ) -> None:
-        dead = make_queue("dead")
         queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})
         (sent,) = queue.send("x")
         due_at(queue, sent["id"], delay_seconds=10)
@@ -282,8 +261,7 @@ class TestBounds:
             assert reply.status == 200
             assert units <= limit
 
-    def test_what_they_cost(self, world: World, make_queue: MakeQueue) -> None:
-        queue = make_queue("orders")
+    def test_what_they_cost(self, world: World, queue: TestQueue) -> None:
         (sent,) = queue.send("x", delay_seconds=60)
 
         def units(call: Any) -> tuple[float, float]:
@@ -295,16 +273,3 @@ class TestBounds:
         assert units(partial(reschedule, queue, sent["id"], delay_seconds=5)) == (6, 1)
         assert units(partial(reschedule, queue, sent["id"], delay_seconds=9))[0] == 6
         assert units(partial(cancel, queue, sent["id"]))[0] == 1
-
-
-class TestRefusals:
-    def test_another_account_needs_a_grant_to_send(
-        self, make_queue: MakeQueue, alice: Client, bob: Client
-    ) -> None:
-        queue = make_queue("orders")
-        (sent,) = queue.send("x")
-        path = f"/queues/alice:orders/messages/{sent['id']}"
-        for permission, status in (("receive", 403), ("info", 403), ("send", 200)):
-            alice.put("/queues/orders/grants/bob", {"permission": permission})
-            assert bob.patch(path, {"delay_seconds": 5}).status == status
-        assert bob.call("DELETE", path).status == 204

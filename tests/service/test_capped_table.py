@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.service.conftest import MakeQueue
-from tests.service.faults import Throttled, log_records
+from tests.service.conftest import TestQueue
+from tests.service.faults import Throttled, publish_apart
 from tests.service.test_repeated_sends import attempt
+from tests.service.test_rewinding_groups import take_in_order
 from tests.service.topics import TestTopic
 
 from cirrusmq_local.testing import World
@@ -26,8 +27,7 @@ def capped(world: World) -> Throttled:
     return Throttled(world, wanted)
 
 
-def test_a_send_is_told_and_its_repeat_is_stored_once(world: World, make_queue: MakeQueue) -> None:
-    queue = make_queue("orders")
+def test_a_send_is_told_and_its_repeat_is_stored_once(world: World, queue: TestQueue) -> None:
     token, messages = attempt(world), [{"body": "a"}, {"body": "b"}]
     fault = capped(world)
     refused = queue.try_send(messages, attempt=token)
@@ -39,21 +39,7 @@ def test_a_send_is_told_and_its_repeat_is_stored_once(world: World, make_queue: 
     assert queue.bodies() == ["a", "b"]
 
 
-def test_settling_is_told_and_can_be_repeated(world: World, make_queue: MakeQueue) -> None:
-    queue = make_queue("orders")
-    queue.send("a")
-    (held,) = queue.receive()
-    fault = capped(world)
-    receipts = {"receipts": [held["receipt"]]}
-    refused = queue.client.post(f"{queue.path}/messages/delete", receipts)
-    assert (refused.status, refused.code) == (503, "Unavailable")
-    fault.end()
-    queue.delete(held)
-    assert queue.counts() == {}
-
-
-def test_a_receive_that_claimed_nothing_is_told(world: World, make_queue: MakeQueue) -> None:
-    queue = make_queue("orders")
+def test_a_receive_that_claimed_nothing_is_told(world: World, queue: TestQueue) -> None:
     queue.send("a")
     fault = capped(world)
     request = {"max": 16, "wait_seconds": 0}
@@ -64,8 +50,7 @@ def test_a_receive_that_claimed_nothing_is_told(world: World, make_queue: MakeQu
     assert received["receive_count"] == 1
 
 
-def test_keys_and_queues_can_be_changed_all_the_same(world: World, make_queue: MakeQueue) -> None:
-    queue = make_queue("orders")
+def test_keys_and_queues_can_be_changed_all_the_same(world: World, queue: TestQueue) -> None:
     capped(world)
     assert queue.patch(delay_seconds=5).status == 200
     assert queue.client.put("/queues/another").status == 201
@@ -75,17 +60,10 @@ def test_fan_out_is_repeated_by_the_stream_until_there_are_units(
     world: World, topic: TestTopic
 ) -> None:
     group = topic.subscribe("group", ordered=True)
-    for number in range(3):
-        world.clock.pass_seconds(0.001)
-        assert topic.try_publish([{"body": str(number), "group": "g"}]).status == 201
-    records = log_records(world)
+    records = publish_apart(topic, *"012", group="g")
     fault = capped(world)
     failures = world.run("fan_out", {"Records": records})["batchItemFailures"]
     assert failures == [{"itemIdentifier": records[0]["dynamodb"]["SequenceNumber"]}]
     fault.end()
     world.settle()
-    bodies = []
-    while messages := group.receive():
-        bodies += [message["body"] for message in messages]
-        group.delete(*messages)
-    assert bodies == ["0", "1", "2"]
+    assert take_in_order(group) == ["0", "1", "2"]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from msgspec.structs import replace
-from tests.service.conftest import Message, TestQueue
+from tests.service.conftest import MakeQueue, Message, TestQueue
 from tests.service.test_rewinding_groups import rewind, take_in_order
 from tests.service.topics import TestSubscription, TestTopic
 
@@ -60,6 +60,12 @@ def queue(cloud: World) -> TestQueue:
     return TestQueue(alice, "orders")
 
 
+def send(queue: TestQueue, seconds: float) -> None:
+    """Send a message by an environment whose clock is so far ahead."""
+    with elsewhere(queue.client.world, seconds):
+        queue.send("x")
+
+
 def test_a_look_sees_what_is_due_behind_a_message_that_a_clock_ahead_has_claimed(
     cloud: World,
 ) -> None:
@@ -81,57 +87,43 @@ def test_a_look_sees_what_is_due_behind_a_message_that_a_clock_ahead_has_claimed
     assert seen.answer == rounds.DueAt(later_ms)
 
 
-def test_what_is_sent_right_after_a_purge_stays_though_the_senders_clock_is_behind(
-    cloud: World, queue: TestQueue
+SENT = [
+    pytest.param(True, [], id="right before, by a clock ahead"),
+    pytest.param(False, ["x"], id="right after, by a clock behind"),
+]
+
+
+@pytest.mark.parametrize(("is_sent_before", "bodies"), SENT)
+def test_a_purge_takes_what_was_sent_before_it_alone(
+    cloud: World, queue: TestQueue, is_sent_before: bool, bodies: list[str]
 ) -> None:
+    if is_sent_before:
+        send(queue, SKEW_SECONDS)
     queue.start("purge")
-    with elsewhere(cloud, -SKEW_SECONDS):
-        queue.send("x")
+    if not is_sent_before:
+        send(queue, -SKEW_SECONDS)
     cloud.settle()
 
     cloud.clock.pass_seconds(3)
-    assert queue.bodies() == ["x"]
-
-
-def test_what_was_sent_right_before_a_purge_goes_though_the_senders_clock_is_ahead(
-    cloud: World, queue: TestQueue
-) -> None:
-    with elsewhere(cloud, SKEW_SECONDS):
-        queue.send("x")
-    queue.run("purge")
-
-    cloud.clock.pass_seconds(3)
-    assert queue.bodies() == []
+    assert queue.bodies() == bodies
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_latest_receiver_gets_what_is_sent_right_after_it_was_made(
-    cloud: World, queue: TestQueue, first: bool
+@pytest.mark.parametrize(("is_sent_before", "bodies"), SENT)
+def test_a_latest_receiver_gets_what_is_sent_after_it_was_made_alone(
+    cloud: World, queue: TestQueue, first: bool, is_sent_before: bool, bodies: list[str]
 ) -> None:
     if not first:
         queue.add_receiver("other")
+    if is_sent_before:
+        send(queue, SKEW_SECONDS)
     queue.add_receiver("copy")
-    with elsewhere(cloud, -SKEW_SECONDS):
-        queue.send("x")
+    if not is_sent_before:
+        send(queue, -SKEW_SECONDS)
     cloud.settle()
 
     cloud.clock.pass_seconds(3)
-    assert queue.bodies(receiver="copy") == ["x"]
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_a_latest_receiver_gets_nothing_from_right_before(
-    cloud: World, queue: TestQueue, first: bool
-) -> None:
-    if not first:
-        queue.add_receiver("other")
-    with elsewhere(cloud, SKEW_SECONDS):
-        queue.send("x")
-    queue.add_receiver("copy")
-    cloud.settle()
-
-    cloud.clock.pass_seconds(3)
-    assert queue.bodies(receiver="copy") == []
+    assert queue.bodies(receiver="copy") == bodies
 
 
 def test_an_earliest_receiver_gets_what_fan_out_brought_before_it_knew_of_it(
@@ -139,8 +131,7 @@ def test_an_earliest_receiver_gets_what_fan_out_brought_before_it_knew_of_it(
 ) -> None:
     queue.add_receiver("other")
     cloud.clock.pass_seconds(60)
-    with elsewhere(cloud, SKEW_SECONDS):
-        queue.send("x")
+    send(queue, SKEW_SECONDS)
     cloud.settle()
 
     queue.add_receiver("copy", start="earliest")
@@ -194,10 +185,10 @@ def test_a_repeat_by_a_clock_behind_finds_what_a_clock_ahead_received(
         assert client.receive("orders", attempt=token, repeat=True) == first
 
 
-def test_on_one_machine_there_is_one_clock_and_nothing_to_wait_for(world: World) -> None:
-    alice = world.client("alice", admin=True)
-    alice.put("/queues/orders", {"rewind_seconds": 3_600})
-    queue = TestQueue(alice, "orders")
+def test_on_one_machine_there_is_one_clock_and_nothing_to_wait_for(
+    world: World, make_queue: MakeQueue
+) -> None:
+    queue = make_queue(rewind_seconds=3_600)
     before = world.clock.now_ms()
 
     queue.run("purge")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.listings import key_id
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.faults import Throttled
 from tests.service.test_access import FOREIGN, with_key
 from tests.service.topics import TestTopic
 
 from cirrusmq.access.key_cache import KeyCache
-from cirrusmq.base.errors import Unavailable
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.testing import Client, World
 
@@ -24,10 +25,6 @@ def consumers(client: Client, path: str, query: str = "") -> list[dict[str, Any]
     return found
 
 
-def key_id(client: Client) -> str:
-    return client.authorization.removeprefix("Bearer ").partition(":")[0]
-
-
 def noted(world: World) -> list[dict[str, Any]]:
     return [item for item in world.items("usage") if item["pk"]["S"].startswith("T#received#")]
 
@@ -35,9 +32,8 @@ def noted(world: World) -> list[dict[str, Any]]:
 class TestWhatIsShown:
     @pytest.mark.parametrize("sent", [0, 1])
     def test_a_receive_is_shown_whether_or_not_a_message_came(
-        self, world: World, alice: Client, make_queue: MakeQueue, sent: int
+        self, world: World, alice: Client, queue: TestQueue, sent: int
     ) -> None:
-        queue = make_queue()
         assert consumers(alice, queue.path) == []
         for _ in range(sent):
             queue.send("a")
@@ -53,9 +49,8 @@ class TestWhatIsShown:
         ]
 
     def test_of_another_accounts_key_its_account_alone_is_shown(
-        self, alice: Client, bob: Client, make_queue: MakeQueue
+        self, alice: Client, bob: Client, queue: TestQueue
     ) -> None:
-        queue = make_queue()
         alice.put(f"{queue.path}/grants/bob", {"permission": "full"})
         TestQueue(bob, "alice:orders").receive()
         queue.receive()
@@ -67,10 +62,7 @@ class TestWhatIsShown:
         assert seen(alice, queue.path) == {("alice", key_id(alice)), ("bob", None)}
         assert seen(bob, FOREIGN) == {("alice", None), ("bob", key_id(bob))}
 
-    def test_a_receiver_and_its_queue_have_their_own(
-        self, alice: Client, make_queue: MakeQueue
-    ) -> None:
-        queue = make_queue()
+    def test_a_receiver_and_its_queue_have_their_own(self, alice: Client, queue: TestQueue) -> None:
         alice.put(f"{queue.path}/receivers/audit")
         queue.receive(receiver="audit")
 
@@ -89,9 +81,8 @@ class TestWhatIsShown:
         assert len(consumers(alice, group.path)) == 1
 
     def test_a_queue_made_anew_has_none_of_the_old_one(
-        self, alice: Client, make_queue: MakeQueue
+        self, alice: Client, queue: TestQueue
     ) -> None:
-        queue = make_queue()
         queue.receive()
         alice.delete(queue.path)
         alice.put(queue.path)
@@ -99,9 +90,8 @@ class TestWhatIsShown:
         assert consumers(alice, queue.path) == []
 
     def test_a_peek_a_look_up_and_a_refused_receive_do_not_count(
-        self, alice: Client, make_queue: MakeQueue
+        self, alice: Client, queue: TestQueue
     ) -> None:
-        queue = make_queue()
         (sent,) = queue.send("a")
         assert len(queue.peek()) == 1
         alice.get(f"{queue.path}/messages/{sent['id']}")
@@ -122,9 +112,8 @@ class TestWhatIsShown:
         assert noted(world) == []
 
     def test_what_has_expired_is_not_shown_though_it_is_there(
-        self, world: World, alice: Client, make_queue: MakeQueue
+        self, world: World, alice: Client, queue: TestQueue
     ) -> None:
-        queue = make_queue()
         queue.receive()
         world.clock.pass_seconds(WEEK_SECONDS - 1)
         assert len(consumers(alice, queue.path)) == 1
@@ -151,9 +140,8 @@ class TestWhatIsWritten:
         assert [units(queue), units(queue)] == [1, 0]
 
     def test_a_later_receive_is_told_after_six_minutes(
-        self, world: World, alice: Client, make_queue: MakeQueue
+        self, world: World, alice: Client, queue: TestQueue
     ) -> None:
-        queue = make_queue()
         queue.receive()
         first_ms = world.clock.now_ms()
         world.clock.pass_seconds(240)
@@ -169,9 +157,8 @@ class TestWhatIsWritten:
         assert int(item["expires_at"]["N"]) == (first_ms + 360_000) // 1_000 + WEEK_SECONDS
 
     def test_an_environment_that_is_behind_takes_nothing_back(
-        self, world: World, alice: Client, make_queue: MakeQueue
+        self, world: World, alice: Client, queue: TestQueue
     ) -> None:
-        queue = make_queue()
         queue.receive()
         (shown,) = consumers(alice, queue.path)
         world.core.memories.clear()
@@ -181,23 +168,16 @@ class TestWhatIsWritten:
         assert consumers(alice, queue.path) == [shown]
 
     def test_a_write_that_fails_leaves_the_receive_as_it_is(
-        self, world: World, alice: Client, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+        self, world: World, alice: Client, queue: TestQueue
     ) -> None:
-        queue = make_queue()
         queue.send("a")
-        execute = world.engine.execute
-        failed = []
-
-        def fail(operation: str, request: Any) -> dict[str, Any]:
-            if "T#received#" in str(request) and operation == "UpdateItem":
-                failed.append(operation)
-                raise Unavailable
-            return execute(operation, request)
-
-        monkeypatch.setattr(world.engine, "execute", fail)
+        failing = Throttled(
+            world,
+            lambda operation, request: operation == "UpdateItem" and "T#received#" in str(request),
+        )
         assert len(queue.receive()) == 1
-        assert failed
-        monkeypatch.undo()
+        assert failing.refused
+        failing.end()
         assert consumers(alice, queue.path) == []
         world.clock.pass_seconds(300)
         queue.receive()
@@ -213,9 +193,8 @@ class TestWhatIsWritten:
 
 class TestPages:
     def test_pages_have_each_key_once_and_tell_no_other_accounts_key(
-        self, world: World, alice: Client, bob: Client, make_queue: MakeQueue
+        self, world: World, alice: Client, bob: Client, queue: TestQueue
     ) -> None:
-        queue = make_queue()
         alice.put(f"{queue.path}/grants/bob", {"permission": "receive"})
         keys = [alice.post("/keys").json for _ in range(5)]
         for key in keys:
@@ -238,9 +217,8 @@ class TestPages:
         assert key_id(bob) not in {item["sk"]["S"] for item in noted(world)}
 
     def test_a_page_of_what_has_expired_goes_on_to_what_has_not(
-        self, world: World, alice: Client, make_queue: MakeQueue
+        self, world: World, alice: Client, queue: TestQueue
     ) -> None:
-        queue = make_queue()
         for _ in range(4):
             TestQueue(with_key(world, alice.post("/keys").json), queue.name).receive()
         world.clock.pass_seconds(WEEK_SECONDS)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.test_costs import fill as put_all
 from tests.service.topics import TestTopic
 
 from cirrusmq.base import ulid
@@ -53,7 +54,7 @@ def fill(
     chance = random.Random(f"{count} {metered}")
     now_ms = world.clock.now_ms()
     partitions = queue.show()["partitions"]
-    puts = []
+    items = []
     for number in range(count):
         at_s = between_s[0] + (between_s[1] - between_s[0]) * number / count
         at_ms = now_ms + round(1000 * at_s)
@@ -71,10 +72,8 @@ def fill(
                 "f": {"L": [{"N": str(now_ms)}]},
                 "k": {"L": [{"B": chance.randbytes(16)}]},
             }
-        puts.append({"PutRequest": {"Item": item}})
-    for place in range(0, len(puts), 25):
-        request = {"RequestItems": {world.tables.messages: puts[place : place + 25]}}
-        world.engine.execute("BatchWriteItem", request)
+        items.append(item)
+    put_all(world, items)
     if metered:
         world.run_stream("meter")
 
@@ -133,25 +132,27 @@ class TestLongQueues:
         return queue
 
     @pytest.mark.parametrize("partitions", FEW_AND_FOR_LONG_MANY)
-    def test_all_that_waits(self, world: World, queue: TestQueue) -> None:
-        fill(world, queue, self.parcel, 2_000, (-4_000, -1))
+    @pytest.mark.parametrize(
+        ("state", "between_s", "lease_seconds"),
+        [
+            ("active", (-4_000, -1), 0),
+            ("delayed", (1_000, 4_000), 0),
+            pytest.param("inactive", (-4_000, -1_000), 600, marks=pytest.mark.long),
+        ],
+    )
+    def test_all_in_one_state(
+        self,
+        world: World,
+        queue: TestQueue,
+        state: str,
+        between_s: tuple[float, float],
+        lease_seconds: float,
+    ) -> None:
+        fill(world, queue, self.parcel, 2_000, between_s, lease_seconds)
 
-        assert counts(world, queue, approximate=True) == {"active": 2_000}
-        if queue.show()["partitions"] <= 4:
+        assert counts(world, queue, approximate=True) == {state: 2_000}
+        if state == "active" and queue.show()["partitions"] <= 4:
             assert shown(world, queue)["counts"]["oldest_active_age_seconds"] == 4_000
-
-    @pytest.mark.long
-    @pytest.mark.parametrize("partitions", FEW_AND_FOR_LONG_MANY)
-    def test_all_in_flight(self, world: World, queue: TestQueue) -> None:
-        fill(world, queue, self.parcel, 2_000, (-4_000, -1_000), lease_seconds=600)
-
-        assert counts(world, queue, approximate=True) == {"inactive": 2_000}
-
-    @pytest.mark.parametrize("partitions", FEW_AND_FOR_LONG_MANY)
-    def test_all_delayed(self, world: World, queue: TestQueue) -> None:
-        fill(world, queue, self.parcel, 2_000, (1_000, 4_000))
-
-        assert counts(world, queue, approximate=True) == {"delayed": 2_000}
 
     @pytest.mark.long
     @pytest.mark.parametrize("partitions", [4, 255])
@@ -220,32 +221,21 @@ class TestBursts:
         assert sum(found.values()) < 9_001
 
     @pytest.mark.parametrize("count", [30, 3_000])
-    def test_receivers_say_so_as_well(
-        self, world: World, make_queue: MakeQueue, count: int
+    @pytest.mark.parametrize("reader", ["receiver", "group"])
+    def test_receivers_and_pull_subscriptions_say_so_as_well(
+        self, world: World, queue: TestQueue, topic: TestTopic, reader: str, count: int
     ) -> None:
-        queue = make_queue()
-        receiver_id = queue.add_receiver("copy")["id"]
-        queue.send("x")
+        if reader == "receiver":
+            path, reader_id = f"{queue.path}/receivers/copy", queue.add_receiver("copy")["id"]
+            queue.send("x")
+        else:
+            group = topic.subscribe()
+            path, reader_id = group.path, group.id
+            topic.publish("x")
         world.run_stream("fan_out")
-        fill(world, queue, parcel_of(world, receiver_id), count - 1, (-60, -1), metered=False)
+        fill(world, queue, parcel_of(world, reader_id), count - 1, (-60, -1), metered=False)
 
-        shown = queue.client.get(f"{queue.path}/receivers/copy").json["counts"]
-
-        assert shown.get("approximate", False) is (count > 30)
-        assert shown["active"] == count or 500 < shown["active"] < count
-
-    @pytest.mark.parametrize("count", [30, 3_000])
-    def test_pull_subscriptions_say_so_as_well(
-        self, world: World, alice: Client, make_queue: MakeQueue, count: int
-    ) -> None:
-        topic = TestTopic(alice)
-        subscription = topic.subscribe()
-        topic.publish("x")
-        world.run_stream("fan_out")
-        parcel = parcel_of(world, subscription.id)
-        fill(world, make_queue(), parcel, count - 1, (-60, -1), metered=False)
-
-        shown = alice.get(subscription.path).json["counts"]
+        shown = queue.client.get(path).json["counts"]
 
         assert shown.get("approximate", False) is (count > 30)
         assert shown["active"] == count or 500 < shown["active"] < count

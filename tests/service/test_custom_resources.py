@@ -31,6 +31,8 @@ class Stack:
     def __init__(self, world: World, bucket: ResponseBucket) -> None:
         self.world, self.bucket = world, bucket
         self.requests = 0
+        self.made: dict[str, tuple[str, str, dict[str, Any]]] = {}
+        """Each resource that `create` made: type, physical id and properties, by logical id."""
 
     def event(
         self, kind: str, logical_id: str, type_name: str, physical_id: str = "", **properties: Any
@@ -64,7 +66,15 @@ class Stack:
     def create(self, logical_id: str, type_name: str, **properties: Any) -> str:
         answer = self.ask("Create", logical_id, type_name, **properties)
         assert answer["Status"] == "SUCCESS", answer
+        self.made[logical_id] = (type_name, str(answer["PhysicalResourceId"]), properties)
         return str(answer["PhysicalResourceId"])
+
+    def delete_all(self) -> None:
+        """Delete each resource that `create` made, the last one first."""
+        for logical_id in reversed(self.made):
+            type_name, physical_id, properties = self.made[logical_id]
+            answer = self.ask("Delete", logical_id, type_name, physical_id, **properties)
+            assert (answer["Status"], answer["PhysicalResourceId"]) == ("SUCCESS", physical_id)
 
 
 @pytest.fixture
@@ -97,44 +107,24 @@ def acme(world: World) -> Client:
 
 def test_each_type_is_made_and_deleted(stack: Stack, acme: Client) -> None:
     texts = {"delay_seconds": "5", "receive_wait_seconds": "1.5", "labels": {"team": "3"}}
-    dead = stack.create("Dead", "Queue", Name="orders-dead")
-    made: dict[str, tuple[str, str, dict[str, Any]]] = {
-        "Dead": ("Queue", dead, {"Name": "orders-dead"}),
-    }
     given = texts | {
         "dead_letter": {"queue": "orders-dead", "max_receives": "3"},
         "retry": {"policy": "custom", "waits": ["1", "2.5"], "jitter": "0.5"},
     }
+    billing = {"protocol": "queue", "endpoint": "orders"}
+    group = {"protocol": "pull", "ordered": "true"}
+    properties: dict[str, Any]
     for logical_id, type_name, properties in (
+        ("Dead", "Queue", {"Name": "orders-dead"}),
         ("Orders", "Queue", {"Name": "orders", "Attributes": given}),
         ("Audit", "Receiver", {"Queue": "orders", "Name": "audit"}),
         ("Partner", "Grant", {"Queue": "orders", "To": "partner", "Permission": "send"}),
         ("Sales", "Topic", {"Name": "sales", "Attributes": {"partitions": "3"}}),
         ("Press", "TopicGrant", {"Topic": "sales", "To": "press", "Permission": "subscribe"}),
-        (
-            "Billing",
-            "Subscription",
-            {
-                "Topic": "sales",
-                "Name": "billing",
-                "Attributes": {"protocol": "queue", "endpoint": "orders"},
-            },
-        ),
-        (
-            "Group",
-            "Subscription",
-            {
-                "Topic": "sales",
-                "Name": "group",
-                "Attributes": {"protocol": "pull", "ordered": "true"},
-            },
-        ),
+        ("Billing", "Subscription", {"Topic": "sales", "Name": "billing", "Attributes": billing}),
+        ("Group", "Subscription", {"Topic": "sales", "Name": "group", "Attributes": group}),
     ):
-        made[logical_id] = (
-            type_name,
-            stack.create(logical_id, type_name, **properties),
-            properties,
-        )
+        stack.create(logical_id, type_name, **properties)
     shown = acme.get("/queues/orders").json
     assert (shown["delay_seconds"], shown["receive_wait_seconds"]) == (5, 1.5)
     assert shown["labels"] == {"team": "3"}
@@ -145,10 +135,7 @@ def test_each_type_is_made_and_deleted(stack: Stack, acme: Client) -> None:
     assert acme.get("/topics/sales/grants/press").json["permission"] == "subscribe"
     assert acme.get("/topics/sales/subscriptions/group").json["ordered"] is True
     assert acme.get("/topics/sales/subscriptions/billing").json["endpoint"] == "orders"
-    for logical_id in reversed(made):
-        type_name, physical_id, properties = made[logical_id]
-        answer = stack.ask("Delete", logical_id, type_name, physical_id, **properties)
-        assert (answer["Status"], answer["PhysicalResourceId"]) == ("SUCCESS", physical_id)
+    stack.delete_all()
     assert acme.get("/queues").json["queues"] == []
     assert acme.get("/topics").json["topics"] == []
 
@@ -190,14 +177,13 @@ def test_the_answer_tells_the_name_and_the_id(stack: Stack, acme: Client) -> Non
 
 def test_the_example_template_is_made_and_removed(stack: Stack, acme: Client) -> None:
     """Its resources in their order of dependence, each value as CloudFormation passes it on."""
-    answers: dict[str, Answer] = {}
-    asked: dict[str, tuple[str, dict[str, Any]]] = {}
+    made: dict[str, Answer] = {}
 
     def passed_on(value: Any) -> Any:
         match value:
             case Intrinsic(function="GetAtt", argument=argument):
                 name, _, attribute = argument.partition(".")
-                return answers[name]["Data"][attribute]
+                return made[name]["Data"][attribute]
             case Intrinsic(function="Ref"):
                 return "acme"
             case Intrinsic() | bool() | int() | float():
@@ -212,20 +198,15 @@ def test_the_example_template_is_made_and_removed(stack: Stack, acme: Client) ->
         if resource["Type"].startswith("Custom::CirrusMQ"):
             properties = passed_on(resource["Properties"]) | {"ServiceToken": FUNCTION}
             type_name = resource["Type"].removeprefix("Custom::CirrusMQ")
-            asked[name] = (type_name, properties)
-            answers[name] = stack.ask("Create", name, type_name, **properties)
-            assert answers[name]["Status"] == "SUCCESS", answers[name]
+            stack.create(name, type_name, **properties)
+            made[name] = stack.bucket.answers[-1]
     assert acme.get("/queues/orders").json["dead_letter"] == {
         "queue": "orders-dead",
         "max_receives": 5,
     }
     assert acme.get("/topics/sales/subscriptions/packing").json["filter"] == {"tags": ["paid"]}
-    assert len(answers) == 6
-    for name in reversed(answers):
-        type_name, properties = asked[name]
-        physical_id = str(answers[name]["PhysicalResourceId"])
-        answer = stack.ask("Delete", name, type_name, physical_id, **properties)
-        assert answer["Status"] == "SUCCESS"
+    assert len(made) == 6
+    stack.delete_all()
     assert acme.get("/queues").json["queues"] == []
 
 
@@ -288,23 +269,16 @@ def test_updates_of_the_other_types_change_them_in_place(stack: Stack, acme: Cli
     shared = stack.create("Press", "TopicGrant", **press, Permission="info")
     audit = {"Queue": "orders", "Name": "audit"}
     receiver = stack.create("Audit", "Receiver", **audit)
-    for answer, physical_id in (
-        (stack.ask("Update", "Sales", "Topic", topic, Name="sales"), topic),
-        (
-            stack.ask(
-                "Update",
-                "Group",
-                "Subscription",
-                made,
-                **group,
-                Attributes={"protocol": "pull", "filter": {"tags": ["paid"]}},
-            ),
-            made,
-        ),
-        (stack.ask("Update", "Grant", "Grant", granted, **grant, Permission="info"), granted),
-        (stack.ask("Update", "Press", "TopicGrant", shared, **press, Permission="full"), shared),
-        (stack.ask("Update", "Audit", "Receiver", receiver, **audit), receiver),
+    filtered = group | {"Attributes": {"protocol": "pull", "filter": {"tags": ["paid"]}}}
+    properties: dict[str, Any]
+    for type_name, physical_id, properties in (
+        ("Topic", topic, {"Name": "sales"}),
+        ("Subscription", made, filtered),
+        ("Grant", granted, grant | {"Permission": "info"}),
+        ("TopicGrant", shared, press | {"Permission": "full"}),
+        ("Receiver", receiver, audit),
     ):
+        answer = stack.ask("Update", "Made", type_name, physical_id, **properties)
         assert (answer["Status"], answer["PhysicalResourceId"]) == ("SUCCESS", physical_id)
     assert acme.get("/topics/sales").json["description"] is None
     assert acme.get("/topics/sales/subscriptions/group").json["filter"] == {"tags": ["paid"]}
@@ -385,26 +359,21 @@ def test_contents_are_deleted_only_where_the_template_says_so(stack: Stack, acme
         ("Queue", {"Name": "orders", "Size": "3"}, "Size: this field is not known"),
         ("Queue", {"Name": "9."}, "queue: must be 1 to 80 characters"),
         ("Queue", {"Name": "orders", "Account": "a b"}, "Account: must be 1 to 64 characters"),
-        (
-            "Queue",
-            {"Name": "orders", "Attributes": {"delay_seconds": "soon"}},
-            "Attributes.delay_seconds: must be an integer from 0 to ",
-        ),
-        (
-            "Queue",
-            {"Name": "orders", "Attributes": {"ordered": "perhaps"}},
-            "Attributes.ordered: Expected bool",
-        ),
-        (
-            "Queue",
-            {"Name": "orders", "Attributes": {"retry": {"policy": "custom", "waits": ["x"]}}},
-            "retry.waits[0]: must be a number",
-        ),
-        (
-            "Queue",
-            {"Name": "orders", "Attributes": {"invoke": {"function": "pack"}}},
-            "invoke.function: must be one of handler: ",
-        ),
+        *[
+            ("Queue", {"Name": "orders", "Attributes": attributes}, reason)
+            for attributes, reason in (
+                (
+                    {"delay_seconds": "soon"},
+                    "Attributes.delay_seconds: must be an integer from 0 to ",
+                ),
+                ({"ordered": "perhaps"}, "Attributes.ordered: Expected bool"),
+                (
+                    {"retry": {"policy": "custom", "waits": ["x"]}},
+                    "retry.waits[0]: must be a number",
+                ),
+                ({"invoke": {"function": "pack"}}, "invoke.function: must be one of handler: "),
+            )
+        ],
         ("Table", {"Name": "orders"}, "Type: must be one of Custom::CirrusMQQueue, "),
         (
             "Subscription",

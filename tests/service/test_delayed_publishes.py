@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import TestQueue, to_ms
 from tests.service.topic_crashes import Crashes
-from tests.service.topics import Schedules, TestTopic, log_bodies
+from tests.service.topics import Schedules, TestSubscription, TestTopic, log_bodies
 
 from cirrusmq.base import ulid
 from cirrusmq.base.timestamps import format_time
@@ -25,16 +25,12 @@ def refusal(topic: TestTopic, **fields: Any) -> tuple[str | None, Any, Any]:
 
 class TestContract:
     def test_a_time_is_within_a_day_and_one_that_is_over_is_at_once(
-        self, world: World, topic: TestTopic
+        self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         now_ms = world.clock.now_ms()
         late = format_time(now_ms + DAY * 1_000)
-        for wrong in (late, "tomorrow"):
-            code, parameter, _ = refusal(topic, deliver_at=wrong)
-            assert (code, parameter) == ("InvalidParameter", "messages[0].deliver_at")
-        at = format_time(now_ms + 5_000)
-        assert "cannot be given together" in refusal(topic, deliver_at=at, delay_seconds=5)[2]
+        code, parameter, _ = refusal(topic, deliver_at=late)
+        assert (code, parameter) == ("InvalidParameter", "messages[0].deliver_at")
         topic.publish("at once", deliver_at=format_time(now_ms - 5_000))
         topic.publish("at once", deliver_at=(now_ms - 5_000) / 1_000)
         assert [each["body"] for each in group.receive_all()] == ["at once", "at once"]
@@ -206,9 +202,13 @@ class TestOnTime:
         assert sorted(log_bodies(reader.log())) == ["now", "soon"]
 
     def test_a_life_counts_from_publishing(
-        self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+        self,
+        world: World,
+        topic: TestTopic,
+        group: TestSubscription,
+        subscriber: Subscriber,
+        schedules: Schedules,
     ) -> None:
-        group = topic.subscribe("group")
         topic.publish("later", delay_seconds=DAY - 100)
         world.clock.pass_seconds(DAY - 50)
         (message,) = group.receive(visibility_timeout_seconds=1)

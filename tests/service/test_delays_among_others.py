@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from tests.service.buckets import Bucket, give_bucket
+from tests.service.buckets import Bucket
 from tests.service.conftest import MakeQueue
 from tests.service.test_cancelling import cancel, due_at
 from tests.service.test_costs import b64
@@ -41,9 +41,8 @@ def taken(world: World, group: TestSubscription, seconds: int) -> dict[str, int]
 
 class TestGroupsInTime:
     def test_a_rewind_before_it_is_due_brings_it_once_and_then(
-        self, world: World, topic: TestTopic
+        self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         begun = format_time(START_MS)
         topic.publish("later", **LATER)
         topic.publish("now")
@@ -54,18 +53,16 @@ class TestGroupsInTime:
         assert 100 <= found["later"] <= 101
 
     def test_a_rewind_after_it_was_due_brings_it_again(
-        self, world: World, topic: TestTopic
+        self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         topic.publish("later", **LATER)
         assert 100 <= taken(world, group, 150)["later"] <= 101
         rewind(group, format_time(START_MS))
         assert list(taken(world, group, 50)) == ["later"]
 
     def test_one_published_before_the_time_of_a_rewind_stays_where_it_is(
-        self, world: World, topic: TestTopic
+        self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         topic.publish("later", **LATER)
         world.clock.pass_seconds(10)
         to = format_time(world.clock.now_ms())
@@ -78,8 +75,9 @@ class TestGroupsInTime:
         rewind(group, to)
         assert list(taken(world, group, 20)) == ["sooner"]
 
-    def test_replay_and_fan_out_put_the_same_parcel(self, world: World, topic: TestTopic) -> None:
-        group = topic.subscribe("group")
+    def test_replay_and_fan_out_put_the_same_parcel(
+        self, world: World, topic: TestTopic, group: TestSubscription
+    ) -> None:
         topic.publish("before", **LATER)
         rewind(group, format_time(START_MS), settle=False)
         due: dict[str, int] = {"before": 100}
@@ -131,10 +129,6 @@ class TestGroupsInTime:
 
 
 class TestLargeBodies:
-    @pytest.fixture
-    def bucket(self, world: World) -> Bucket:
-        return give_bucket(world, 16_384)
-
     @pytest.mark.parametrize("seconds", [100, DAY - 60])
     @pytest.mark.parametrize("attributes", [{}, {"rewind_seconds": 60}])
     def test_every_reader_has_them_when_they_are_due(
@@ -180,9 +174,8 @@ class TestLargeBodies:
 
 class TestLookingOn:
     def test_a_match_tells_who_would_get_it_and_keeps_nothing(
-        self, world: World, topic: TestTopic, schedules: Schedules
+        self, world: World, topic: TestTopic, group: TestSubscription, schedules: Schedules
     ) -> None:
-        group = topic.subscribe("group")
         topic.subscribe("web", "http")
         reply = topic.client.post(f"{topic.path}/match", {"messages": [{"body": "x", **LATER}]})
         assert reply.status == 200, reply.text
@@ -220,8 +213,9 @@ class TestLookingOn:
         group.delete(*group.receive())
         assert states() == {"group": "delivered", "web": "delivered", "copy": "delivered"}
 
-    def test_counts_and_peeks_tell_it_apart(self, world: World, topic: TestTopic) -> None:
-        group = topic.subscribe("group")
+    def test_counts_and_peeks_tell_it_apart(
+        self, world: World, topic: TestTopic, group: TestSubscription
+    ) -> None:
         topic.publish("later", **LATER)
         topic.publish("now")
 
@@ -258,9 +252,13 @@ class TestLookingOn:
         assert "put off" in queue.bodies()
 
     def test_handing_out_again_neither_hastens_nor_doubles_it(
-        self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+        self,
+        world: World,
+        topic: TestTopic,
+        group: TestSubscription,
+        subscriber: Subscriber,
+        schedules: Schedules,
     ) -> None:
-        group = topic.subscribe("group")
         topic.subscribe("web", "http")
         eyes = topic.subscribe("eyes", mode="broadcasting")
         since_ms = world.clock.now_ms() - 1_000
@@ -300,9 +298,8 @@ class TestHands:
         assert [each.text for each in subscriber.taken if each.text == "later"] == ["later"]
 
     def test_a_group_that_is_paused_beyond_its_time_gets_it_when_it_is_resumed(
-        self, world: World, topic: TestTopic
+        self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         topic.publish("later", **LATER)
         call(group, "pause")
         world.clock.pass_seconds(200)

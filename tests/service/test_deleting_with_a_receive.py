@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -208,10 +207,7 @@ def test_a_delete_that_the_store_refuses_fails_alone(world: World, make_queue: M
     assert len(held) == 3
     queue.send("d")
 
-    def first_delete(operation: str, request: Mapping[str, Any]) -> bool:
-        return operation == "DeleteItem"
-
-    Throttled(world, first_delete, times=1)
+    Throttled(world, lambda operation, _: operation == "DeleteItem", times=1)
     answer = exchange(queue, *held)
 
     (failed,) = answer["failed"]

@@ -23,9 +23,8 @@ def world() -> Iterator[World]:
     made.engine.close()
 
 
-def call(world: World, role: str, method: str, path: str, key: str = "", query: str = "") -> Any:
-    """Call the URL of a function."""
-    request = Request(
+def request_of(method: str, path: str, key: str = "", query: str = "") -> Request:
+    return Request(
         method=method,
         raw_path=path,
         query=query,
@@ -34,6 +33,11 @@ def call(world: World, role: str, method: str, path: str, key: str = "", query: 
         source="192.0.2.1",
         http_version="1.1",
     )
+
+
+def call(world: World, role: str, method: str, path: str, key: str = "", query: str = "") -> Any:
+    """Call the URL of a function."""
+    request = request_of(method, path, key, query)
     return world.run(role, make_url_event(request, "id-1", world.clock.now_ms()))
 
 
@@ -62,15 +66,7 @@ def test_every_route_of_the_template_is_found_by_its_path() -> None:
             f"a%3Ab{n}" if part.startswith("{") else part
             for n, part in enumerate(route.path.split("/"))
         )
-        request = Request(
-            method=route.method,
-            raw_path=path,
-            query="",
-            headers=[],
-            body=b"",
-            source="",
-            http_version="1.1",
-        )
+        request = request_of(route.method, path)
         keys = [each.key for each in template.routes if each.function == route.function]
         match = router.match(route.method, path)
         assert match is not None

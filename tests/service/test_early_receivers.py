@@ -162,8 +162,7 @@ class TestTheBacklog:
 
         assert filled(queue) == ["r", "r" * 2_000]
 
-    def test_dead_letters_tell_their_source(self, make_queue: MakeQueue) -> None:
-        dead = make_queue("dead")
+    def test_dead_letters_tell_their_source(self, dead: TestQueue, make_queue: MakeQueue) -> None:
         queue = make_queue(dead_letter={"queue": "dead", "max_receives": 5})
         queue.send("x", "y")
         queue.act("dead-letter", *queue.receive(), reason="no good")

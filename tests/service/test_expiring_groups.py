@@ -16,12 +16,6 @@ DAY = 86_400
 WAITS = {"policy": "custom", "waits": [100, 100]}
 
 
-@pytest.fixture
-def dead(alice: Client) -> TestQueue:
-    assert alice.put("/queues/dead").status == 201
-    return TestQueue(alice, "dead")
-
-
 def sweep(world: World) -> None:
     """A minute passes, and the functions that the sweep invokes are run."""
     world.clock.pass_seconds(60)
@@ -58,10 +52,15 @@ def test_http_unordered_reaches_its_dead_letter_queue(
     assert letter["dead_letter"]["receive_count"] >= 280
 
 
+def pass_to_end(world: World, published_ms: int, seconds: float) -> None:
+    """Let time pass until so many seconds before the end of a message's life."""
+    end_ms = published_ms + DAY * 1000
+    world.clock.pass_seconds((end_ms - world.clock.now_ms()) / 1000 - seconds)
+
+
 def last_minutes(world: World, published_ms: int, minutes: int = 6) -> None:
     """Let time pass to the end of a message's life, with the sweeps of its last minutes."""
-    end_ms = published_ms + DAY * 1000
-    world.clock.pass_seconds((end_ms - world.clock.now_ms()) / 1000 - 60 * minutes)
+    pass_to_end(world, published_ms, 60 * minutes)
     for _ in range(minutes + 2):
         sweep(world)
 
@@ -115,8 +114,7 @@ def test_what_was_never_received_can_be_received_to_its_end(
     published_ms = world.clock.now_ms()
     topic.publish("x")
     sweep(world)
-    end_ms = published_ms + DAY * 1000
-    world.clock.pass_seconds((end_ms - world.clock.now_ms()) / 1000 - 100)
+    pass_to_end(world, published_ms, 100)
     sweep(world)
 
     assert [each["body"] for each in group.receive()] == ["x"]
@@ -149,10 +147,11 @@ def test_what_waits_behind_an_endless_retry_is_not_lost(
     assert group.show()["counts"] == {"active": 0, "inactive": 0, "delayed": 0}
 
 
+@pytest.mark.parametrize("ordered", [False, True])
 def test_a_group_whose_head_was_never_received_is_left_alone(
-    world: World, topic: TestTopic, dead: TestQueue
+    world: World, topic: TestTopic, dead: TestQueue, ordered: bool
 ) -> None:
-    topic.subscribe("group", ordered=True, dead_letter_queue="dead")
+    topic.subscribe("group", ordered=ordered, dead_letter_queue="dead")
     published_ms = world.clock.now_ms()
     topic.publish("1", "2", group="g")
     sweep(world)
@@ -173,7 +172,7 @@ def test_the_first_of_an_own_queue_is_made_by_who_moves_it(
     sweep(world)
 
     if handed_over:
-        world.clock.pass_seconds((published_ms + DAY * 1000 - world.clock.now_ms()) / 1000 - 90)
+        pass_to_end(world, published_ms, 90)
         for partition in range(8):
             world.run("replay", {"aged": {"resource": group.id, "partition": partition}})
     else:
@@ -191,9 +190,17 @@ class TestLastMinute:
 
     def at_end(self, world: World, published_ms: int, seconds: float) -> None:
         """Let time pass until so many seconds before the end of a message's life, TTL included."""
-        end_ms = published_ms + DAY * 1000
-        world.clock.pass_seconds((end_ms - world.clock.now_ms()) / 1000 - seconds)
+        pass_to_end(world, published_ms, seconds)
         world.engine.remove_expired()
+
+    def hold_to_the_end(self, world: World, topic: TestTopic, group: TestSubscription) -> int:
+        """Publish a message and hold it to the end of its life; answers when it began."""
+        published_ms = world.clock.now_ms()
+        topic.publish("x")
+        world.settle()
+        self.at_end(world, published_ms, 100)
+        group.receive(visibility_timeout_seconds=3_600)
+        return published_ms
 
     @pytest.mark.few(4)
     @pytest.mark.parametrize("lease_seconds", [70, 3_600])
@@ -250,28 +257,11 @@ class TestLastMinute:
 
         assert sorted(each["body"] for each in dead.receive_all()) == ["a", "b"]
 
-    def test_what_was_never_received_is_over(
-        self, world: World, topic: TestTopic, dead: TestQueue
-    ) -> None:
-        topic.subscribe("group", dead_letter_queue="dead")
-        published_ms = world.clock.now_ms()
-        topic.publish("x")
-        sweep(world)
-
-        self.at_end(world, published_ms, -1)
-        world.run("sweep")
-
-        assert dead.counts() == {}
-
     def test_a_store_that_refuses_the_move_is_asked_again(
         self, world: World, topic: TestTopic, dead: TestQueue
     ) -> None:
         group = topic.subscribe("group", dead_letter_queue="dead")
-        published_ms = world.clock.now_ms()
-        topic.publish("x")
-        world.settle()
-        self.at_end(world, published_ms, 100)
-        group.receive(visibility_timeout_seconds=3_600)
+        self.hold_to_the_end(world, topic, group)
         refusing = Throttled(world, lambda operation, _: operation == "TransactWriteItems")
         for _ in range(10):
             sweep(world)
@@ -285,11 +275,7 @@ class TestLastMinute:
         self, world: World, alice: Client, topic: TestTopic, dead: TestQueue
     ) -> None:
         group = topic.subscribe("group", dead_letter_queue="dead")
-        published_ms = world.clock.now_ms()
-        topic.publish("x")
-        world.settle()
-        self.at_end(world, published_ms, 100)
-        group.receive(visibility_timeout_seconds=3_600)
+        published_ms = self.hold_to_the_end(world, topic, group)
         to = format_time(world.clock.now_ms() - 10_000)
         assert alice.post(f"{group.path}/rewind", {"to": to}).status == 202
         world.settle()
@@ -319,43 +305,36 @@ class TestLastMinute:
 class TestWaits:
     """A wait counts from the end of the message's lease."""
 
-    def test_from_the_give_back(self, world: World, topic: TestTopic) -> None:
-        group = topic.subscribe("group", retry=WAITS)
-        topic.publish("x")
-        held = group.receive(visibility_timeout_seconds=500)
-        world.clock.pass_seconds(300)
-        group.give_back(*held)
-        world.clock.pass_seconds(99.9)
-        assert group.receive() == []
-        world.clock.pass_seconds(0.1)
-        assert len(group.receive()) == 1
-
-    def test_from_the_end_of_the_lease(self, world: World, topic: TestTopic) -> None:
-        group = topic.subscribe("group", retry=WAITS)
-        topic.publish("x")
-        (held,) = group.receive(visibility_timeout_seconds=200)
-        group.hold(held, 300)
-        world.clock.pass_seconds(399.9)
-        assert group.receive() == []
-        world.clock.pass_seconds(0.1)
-        assert len(group.receive()) == 1
-
-    @pytest.mark.parametrize("ordered", [True, False])
-    @pytest.mark.parametrize("ends", ["given back", "by itself"])
-    def test_in_queues_as_well(self, world: World, alice: Client, ordered: bool, ends: str) -> None:
-        alice.put("/queues/dead", {"ordered": ordered})
-        attributes = {"dead_letter": {"queue": "dead", "max_receives": 9}, "ordered": ordered}
-        alice.put("/queues/orders", {"retry": WAITS, **attributes})
+    @pytest.fixture(params=["group", "queue", "ordered queue"])
+    def source(self, request: pytest.FixtureRequest, alice: Client, topic: TestTopic) -> TestQueue:
+        """A source in which a message waits for its consumer."""
+        if request.param == "group":
+            group = topic.subscribe("group", retry=WAITS)
+            topic.publish("x")
+            return group
+        kind = {"ordered": True} if request.param == "ordered queue" else {}
+        assert alice.put("/queues/letters", kind).status == 201
+        dead_letter = {"queue": "letters", "max_receives": 9}
+        alice.put("/queues/orders", {"retry": WAITS, "dead_letter": dead_letter, **kind})
         queue = TestQueue(alice, "orders")
-        queue.send("x", **({"group": "g"} if ordered else {}))
-        held = queue.receive(visibility_timeout_seconds=300)
-        world.clock.pass_seconds(300)
-        if ends == "given back":
-            world.clock.pass_seconds(100)
-            held = queue.receive(visibility_timeout_seconds=300)
-            world.clock.pass_seconds(250)
-            queue.give_back(*held)
-        world.clock.pass_seconds(99.9)
-        assert queue.receive() == []
-        world.clock.pass_seconds(0.1)
-        assert len(queue.receive()) == 1
+        queue.send("x", group="g")
+        return queue
+
+    @pytest.mark.parametrize("ends", ["by a give-back", "by itself", "after a hold"])
+    def test_each_wait_begins_with_its_end(
+        self, world: World, source: TestQueue, ends: str
+    ) -> None:
+        for _ in range(2):
+            (held,) = source.receive(visibility_timeout_seconds=300)
+            world.clock.pass_seconds(200)
+            if ends == "by a give-back":
+                source.give_back(held)
+            elif ends == "after a hold":
+                source.hold(held, 300)
+                world.clock.pass_seconds(300)
+            else:
+                world.clock.pass_seconds(100)
+            world.clock.pass_seconds(99.9)
+            assert source.receive() == []
+            world.clock.pass_seconds(0.1)
+        assert len(source.receive()) == 1

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
-from tests.service.faults import Throttled, log_records, puts_into
-from tests.service.topics import TestTopic
+from tests.service.faults import Throttled, log_records, publish_apart, puts_into
+from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq.fanout.stream_batch import TOGETHER, deliver_records
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
@@ -21,10 +21,7 @@ COUNT = 3 * TOGETHER
 
 def publish(topic: TestTopic, count: int = COUNT) -> list[dict[str, Any]]:
     """Publish in calls of their own, without fan-out; answers the records."""
-    for number in range(count):
-        topic.client.world.clock.pass_seconds(0.001)
-        assert topic.try_publish([{"body": f"{number:02d}"}]).status == 201
-    return log_records(topic.client.world)
+    return publish_apart(topic, *(f"{number:02d}" for number in range(count)))
 
 
 def pushes(world: World) -> list[str]:
@@ -98,9 +95,8 @@ class TestStopping:
         assert not world.invoked
 
     def test_it_stops_before_its_time_is_over_and_tells_what_is_done(
-        self, world: World, topic: TestTopic
+        self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         entries = [read_entry(record) for record in publish(topic)]
         execute = world.engine.execute
 
@@ -179,11 +175,10 @@ class TestNews:
 
 
 def test_a_queue_that_is_changed_gets_what_is_published_from_then_on_by_its_new_attributes(
-    make_queue: MakeQueue,
+    cloud: World,
 ) -> None:
     """With caches of their own for each function: the change waits for their second to end."""
-    world = World(shared_caches=False)
-    alice = world.client("alice")
+    alice = cloud.client("alice")
     topic = TestTopic(alice)
     assert alice.put("/queues/inbox").status == 201
     topic.subscribe("box", "queue", endpoint="inbox")
@@ -191,7 +186,6 @@ def test_a_queue_that_is_changed_gets_what_is_published_from_then_on_by_its_new_
     assert alice.patch("/queues/inbox", {"delay_seconds": 60}).status == 200
     topic.publish("delayed")
     assert alice.get("/queues/inbox").json["counts"]["delayed"] == 1
-    world.engine.close()
 
 
 class TestCopiesThatMoved:
@@ -199,38 +193,37 @@ class TestCopiesThatMoved:
 
     LATER_SECONDS = 3_600
 
-    def test_a_copy_that_was_given_back_is_there_once(self, world: World, queue: TestQueue) -> None:
+    def send_a_copy(self, world: World, queue: TestQueue) -> None:
         queue.add_receiver("audit")
         world.clock.pass_seconds(2)
         queue.send("x")
         world.settle()
+
+    def test_a_copy_that_was_given_back_is_there_once(self, world: World, queue: TestQueue) -> None:
+        self.send_a_copy(world, queue)
         (copy,) = queue.receive(receiver="audit")
         world.clock.pass_seconds(10)
         queue.give_back(copy, delay_seconds=2 * self.LATER_SECONDS - 10)
 
-        assert self.bodies_after_the_repetition(world, queue, receiver="audit") == ["x"]
+        assert self.bodies_after_the_repetition(world, queue) == ["x"]
 
-    def test_a_dead_letter_does_not_come_back(self, world: World, make_queue: MakeQueue) -> None:
-        dead = make_queue("dead")
+    def test_a_dead_letter_does_not_come_back(
+        self, world: World, dead: TestQueue, make_queue: MakeQueue
+    ) -> None:
         queue = make_queue(dead_letter={"queue": "dead", "max_receives": 1})
-        queue.add_receiver("audit")
-        world.clock.pass_seconds(2)
-        queue.send("x")
-        world.settle()
+        self.send_a_copy(world, queue)
         queue.receive(receiver="audit", visibility_timeout_seconds=1)
         world.clock.pass_seconds(2)
         queue.receive(receiver="audit")
         world.settle()
 
-        assert self.bodies_after_the_repetition(world, queue, receiver="audit") == []
+        assert self.bodies_after_the_repetition(world, queue) == []
         assert dead.bodies() == ["x"]
 
-    def bodies_after_the_repetition(
-        self, world: World, queue: TestQueue, **fields: Any
-    ) -> list[str]:
+    def bodies_after_the_repetition(self, world: World, queue: TestQueue) -> list[str]:
         world.clock.pass_seconds(self.LATER_SECONDS)
-        queue.receive(wait_seconds=0, **fields)
+        queue.receive(wait_seconds=0, receiver="audit")
         world.settle()
         world.run("fan_out", {"Records": log_records(world)})
         world.clock.pass_seconds(self.LATER_SECONDS)
-        return queue.bodies(**fields)
+        return queue.bodies(receiver="audit")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue
-from tests.service.faults import Throttled, log_records, puts_into
+from tests.service.faults import Throttled, log_records, publish_apart, puts_into
 from tests.service.test_stream_shards import Consumer
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import TestTopic
@@ -17,14 +17,6 @@ from cirrusmq_local.testing import Subscriber, World
 
 TRIES = 3
 Record = dict[str, Any]
-
-
-def publish(topic: TestTopic, *bodies: str, **fields: Any) -> list[Record]:
-    """Publish in calls of their own, without fan-out; answers the records so far."""
-    for body in bodies:
-        topic.client.world.clock.pass_seconds(0.001)
-        assert topic.try_publish([{"body": body, **fields}]).status == 201
-    return log_records(topic.client.world)
 
 
 def feed(world: World, records: list[Record], *consumers: Consumer) -> None:
@@ -65,48 +57,41 @@ class TestInOrder:
     """One put of m1's parcel is refused, more often than the SDK and fan_out try it."""
 
     @pytest.mark.parametrize("times", [1, TRIES, TRIES + 1, 3 * TRIES])
-    def test_a_receiver_of_an_ordered_queue(
-        self, world: World, make_queue: MakeQueue, times: int
+    @pytest.mark.parametrize("reader", ["receiver", "group", "queue", "url"])
+    def test_a_reader_with_an_order_keeps_it(
+        self,
+        world: World,
+        topic: TestTopic,
+        make_queue: MakeQueue,
+        subscriber: Subscriber,
+        reader: str,
+        times: int,
     ) -> None:
+        consumers: list[Consumer] = []
         queue = make_queue("ordered", ordered=True)
-        receiver = queue.add_receiver("second")
-        for body in BODIES:
-            assert queue.try_send([{"body": body, "group": "g"}]).status == 201
-        Throttled(world, puts_into(receiver["id"]), times)
-        consumer = Consumer(queue, receiver="second")
-        feed(world, log_records(world), consumer)
-        assert consumer.bodies == BODIES
+        if reader == "receiver":
+            reader_id = queue.add_receiver("second")["id"]
+            consumers.append(Consumer(queue, receiver="second"))
+            for body in BODIES:
+                assert queue.try_send([{"body": body, "group": "g"}]).status == 201
+        else:
+            if reader == "group":
+                group = topic.subscribe("group", ordered=True)
+                reader_id = group.id
+                consumers.append(Consumer(group))
+            elif reader == "queue":
+                topic.subscribe("to-queue", "queue", endpoint="ordered")
+                reader_id = queue.show()["id"]
+                consumers.append(Consumer(queue))
+            else:
+                reader_id = topic.subscribe("web", "http", retry={"policy": "backoff"}).id
+            publish_apart(topic, *BODIES, group="g")
+        Throttled(world, puts_into(reader_id), times)
 
-    @pytest.mark.parametrize("times", [1, TRIES, TRIES + 1, 3 * TRIES])
-    def test_an_ordered_group(self, world: World, topic: TestTopic, times: int) -> None:
-        group = topic.subscribe("group", ordered=True)
-        records = publish(topic, *BODIES, group="g")
-        Throttled(world, puts_into(group.id), times)
-        consumer = Consumer(group)
-        feed(world, records, consumer)
-        assert consumer.bodies == BODIES
+        feed(world, log_records(world), *consumers)
 
-    @pytest.mark.parametrize("times", [1, TRIES, TRIES + 1, 3 * TRIES])
-    def test_an_ordered_queue_that_a_topic_feeds(
-        self, world: World, topic: TestTopic, make_queue: MakeQueue, times: int
-    ) -> None:
-        queue = make_queue("ordered", ordered=True)
-        topic.subscribe("to-queue", "queue", endpoint="ordered")
-        records = publish(topic, *BODIES, group="g")
-        Throttled(world, puts_into(queue.show()["id"]), times)
-        consumer = Consumer(queue)
-        feed(world, records, consumer)
-        assert consumer.bodies == BODIES
-
-    @pytest.mark.parametrize("times", [1, TRIES, TRIES + 1, 3 * TRIES])
-    def test_a_url_that_is_promised_order(
-        self, world: World, topic: TestTopic, subscriber: Subscriber, times: int
-    ) -> None:
-        web = topic.subscribe("web", "http", retry={"policy": "backoff"})
-        records = publish(topic, *BODIES)
-        Throttled(world, puts_into(web.id), times)
-        feed(world, records)
-        assert subscriber.bodies() == BODIES
+        got = consumers[0].bodies if consumers else subscriber.bodies()
+        assert got == BODIES
 
 
 class TestCrashes:
@@ -119,7 +104,7 @@ class TestCrashes:
             world = World()
             topic = TestTopic(world.client("alice"))
             group = topic.subscribe("group", ordered=True)
-            records = publish(topic, *BODIES, group="g")
+            records = publish_apart(topic, *BODIES, group="g")
             Throttled(world, puts_into(group.id), TRIES)
             crashes = Crashes(world, role, at)
             consumer = Consumer(group)
@@ -155,18 +140,18 @@ class TestCrashes:
         self, world: World, topic: TestTopic
     ) -> None:
         group = topic.subscribe("group", ordered=True)
-        records = publish(topic, *BODIES, group="g")
+        records = publish_apart(topic, *BODIES, group="g")
         Throttled(world, puts_into(group.id), TRIES)
         world.run("fan_out", {"Records": records})
         another = parking_lot.hold(world.core, group.id)
         assert another is not None
         settle(world)
-        world.run("fan_out", {"Records": publish(topic, "m4", group="g")[3:]})
+        world.run("fan_out", {"Records": publish_apart(topic, "m4", group="g")[3:]})
         settle(world)
         assert group.receive_all() == []
         lease.release(world.core, another)
         consumer = Consumer(group)
-        feed(world, publish(topic, "m5", group="g")[4:], consumer)
+        feed(world, publish_apart(topic, "m5", group="g")[4:], consumer)
         assert consumer.bodies == [*BODIES, "m4", "m5"]
 
 
@@ -175,7 +160,7 @@ class TestNeighbours:
         self, world: World, topic: TestTopic
     ) -> None:
         throttled, healthy = topic.subscribe("throttled", ordered=True), topic.subscribe("healthy")
-        records = publish(topic, *BODIES, group="g")
+        records = publish_apart(topic, *BODIES, group="g")
         fault = Throttled(world, puts_into(throttled.id))
         consumer, late = Consumer(healthy), Consumer(throttled)
         feed(world, records, consumer, late)
@@ -183,7 +168,7 @@ class TestNeighbours:
         assert late.bodies == []
 
         fault.end()
-        feed(world, publish(topic, "m4", group="g")[3:], consumer, late)
+        feed(world, publish_apart(topic, "m4", group="g")[3:], consumer, late)
         assert sorted(consumer.bodies) == [*BODIES, "m4"]
         assert late.bodies == [*BODIES, "m4"]
 
@@ -191,7 +176,7 @@ class TestNeighbours:
         self, world: World, topic: TestTopic
     ) -> None:
         throttled = topic.subscribe("throttled")
-        records = publish(topic, *(f"{number}" for number in range(20)))
+        records = publish_apart(topic, *(f"{number}" for number in range(20)))
         fault = Throttled(world, puts_into(throttled.id))
         world.run("fan_out", {"Records": records})
         assert fault.refused <= 16 * TRIES  # the shares side by side with the first

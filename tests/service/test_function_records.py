@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.client.stores import Store
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import Schedules, TestTopic
 
@@ -15,7 +16,6 @@ from cirrusmq.model.sender import Onlooker
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.receive_request import Received as Claimed
 from cirrusmq_client import Queue, Received, Retry, Subscription, batch_response, exactly_once
-from cirrusmq_client.exactly_once import AlreadyConsumed
 from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE
 from cirrusmq_lambda.answers.received import ReceivedMessage
 from cirrusmq_local.testing import World
@@ -167,31 +167,13 @@ def test_a_dead_letter_has_the_note_of_its_source(
     assert dead.counts() == {}
 
 
-class Effects:
-    """A store in memory."""
-
-    def __init__(self) -> None:
-        self.keys: set[tuple[str, str]] = set()
-
-    def run(self, key: str, group: str, work: Callable[[None], object]) -> object:
-        if (key, group) in self.keys:
-            raise AlreadyConsumed
-        result = work(None)
-        if not isinstance(result, Retry):
-            self.keys.add((key, group))
-        return result
-
-    def run_together(self, keys: Any, group: str, work: Any) -> object:
-        raise NotImplementedError
-
-
 def test_exactly_once_acts_once_in_a_function_and_beside_it_in_a_consumer(
     world: World, make_queue: MakeQueue
 ) -> None:
     """A message that a function has done, and whose delete was lost, comes to whoever is next."""
     effects: list[str] = []
     queue = make_queue(invoke=INVOKE)
-    handler = exactly_once(Effects(), "shop")(lambda message, _: effects.append(message.text))
+    handler = exactly_once(Store(), "shop")(lambda message, _: effects.append(message.text))
 
     def lost(event: dict[str, Any]) -> Any:
         handler(event, None)

@@ -7,10 +7,10 @@ import logging
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, to_ms, usage
+from tests.service.conftest import TestQueue, to_ms, usage
 from tests.service.crashes import BrokenStore, before_transactions
 from tests.service.half import Producers
-from tests.service.topics import TestTopic, log_bodies
+from tests.service.topics import TestSubscription, TestTopic, log_bodies
 
 from cirrusmq.base import ulid
 from cirrusmq.base.errors import Unavailable
@@ -47,9 +47,8 @@ class TestDeciding:
         assert topic.trace(entries[0]["id"])["group"]["attempts"] == 1
 
     def test_nobody_ever_sees_one_that_is_rolled_back(
-        self, world: World, topic: TestTopic, producers: Producers
+        self, world: World, topic: TestTopic, group: TestSubscription, producers: Producers
     ) -> None:
-        group = topic.subscribe("group")
         handle = producers.prepare("a")
         producers.roll_back(handle)
         world.clock.pass_seconds(120)
@@ -59,9 +58,8 @@ class TestDeciding:
         assert producers.marks() == []
 
     def test_a_repeated_decision_gets_the_same_answer_and_the_other_one_is_a_conflict(
-        self, world: World, topic: TestTopic, producers: Producers
+        self, world: World, group: TestSubscription, producers: Producers
     ) -> None:
-        group = topic.subscribe("group")
         committed, dropped = producers.prepare("a"), producers.prepare("b")
         first = producers.commit(committed)
         producers.roll_back(dropped)
@@ -128,9 +126,8 @@ class TestDeciding:
         assert group.bodies() == ["a.b"]
 
     def test_it_reaches_queues_and_urls(
-        self, topic: TestTopic, producers: Producers, make_queue: MakeQueue, subscriber: Any
+        self, topic: TestTopic, producers: Producers, queue: TestQueue, subscriber: Any
     ) -> None:
-        queue = make_queue()
         topic.subscribe("copy", "queue", endpoint="orders")
         topic.subscribe("hook", "http")
         producers.commit(producers.prepare("a"))
@@ -140,9 +137,8 @@ class TestDeciding:
 
 class TestRepeating:
     def test_a_repeated_prepare_answers_the_same_handle(
-        self, world: World, topic: TestTopic, producers: Producers
+        self, world: World, group: TestSubscription, producers: Producers
     ) -> None:
-        group = topic.subscribe("group")
         attempt = ulid.encode(world.clock.now_ms(), b"0123456789")
         first = producers.prepare("a", attempt=attempt)
         world.clock.pass_seconds(70)
@@ -162,11 +158,10 @@ class TestRepeating:
     def test_a_commit_whose_transaction_was_refused_by_a_rollback_is_a_conflict(
         self,
         world: World,
-        topic: TestTopic,
+        group: TestSubscription,
         producers: Producers,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        group = topic.subscribe("group")
         handle = producers.prepare("a")
         before_transactions(world, monkeypatch, lambda: producers.roll_back(handle))
         reply = producers.decide("commit", handle)
@@ -177,11 +172,10 @@ class TestRepeating:
     def test_two_commits_at_once_publish_once(
         self,
         world: World,
-        topic: TestTopic,
+        group: TestSubscription,
         producers: Producers,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        group = topic.subscribe("group")
         handle = producers.prepare("a")
         inner: list[Any] = []
         before_transactions(world, monkeypatch, lambda: inner.append(producers.commit(handle)))
@@ -191,9 +185,8 @@ class TestRepeating:
         assert group.bodies() == ["a"]
 
     def test_a_deduplication_id_counts_from_the_commit(
-        self, world: World, topic: TestTopic, producers: Producers
+        self, world: World, topic: TestTopic, group: TestSubscription, producers: Producers
     ) -> None:
-        group = topic.subscribe("group")
         same = {"body": "a", "deduplication_id": "one"}
         half = producers.prepare(same, "b", {**same, "body": "c"})
         world.clock.pass_seconds(400)
@@ -211,7 +204,7 @@ class TestRepeating:
 
 class TestChecking:
     def test_producers_are_asked_after_their_time_and_then_left_alone_for_it(
-        self, world: World, topic: TestTopic, producers: Producers, now: Any
+        self, world: World, producers: Producers, now: Any
     ) -> None:
         prepared_at = now()
         handle = producers.prepare(
@@ -236,9 +229,8 @@ class TestChecking:
         assert [each["checks"] for each in producers.receive()] == [2]
 
     def test_the_producer_may_decide_while_another_one_checks(
-        self, world: World, topic: TestTopic, producers: Producers
+        self, world: World, group: TestSubscription, producers: Producers
     ) -> None:
-        group = topic.subscribe("group")
         handle = producers.prepare("a", check_after_seconds=1)
         world.clock.pass_seconds(1)
         (check,) = producers.receive()
@@ -261,11 +253,10 @@ class TestChecking:
     def test_it_is_over_when_the_last_checks_lease_and_wait_are(
         self,
         world: World,
-        topic: TestTopic,
+        group: TestSubscription,
         producers: Producers,
         caplog: pytest.LogCaptureFixture,
     ) -> None:
-        group = topic.subscribe("group")
         handle = producers.prepare("a", check_after_seconds=10, max_checks=2)
         world.clock.pass_seconds(10)
         assert len(producers.receive(visibility_timeout_seconds=30)) == 1
@@ -292,9 +283,8 @@ class TestChecking:
         assert "was rolled back" not in caplog.text
 
     def test_the_last_checker_may_still_commit_until_then(
-        self, world: World, topic: TestTopic, producers: Producers
+        self, world: World, group: TestSubscription, producers: Producers
     ) -> None:
-        group = topic.subscribe("group")
         handle = producers.prepare("a", check_after_seconds=10, max_checks=1)
         world.clock.pass_seconds(10)
         producers.receive(visibility_timeout_seconds=30)
@@ -307,7 +297,6 @@ class TestChecking:
     def test_a_commit_behind_its_time_is_a_conflict_for_good_and_told(
         self,
         world: World,
-        topic: TestTopic,
         producers: Producers,
         caplog: pytest.LogCaptureFixture,
     ) -> None:
@@ -327,7 +316,6 @@ class TestChecking:
     def test_one_that_nobody_asks_for_is_over_after_a_day(
         self,
         world: World,
-        topic: TestTopic,
         producers: Producers,
         asked: bool,
         caplog: pytest.LogCaptureFixture,
@@ -350,7 +338,7 @@ class TestChecking:
         assert producers.marks() == []
 
     def test_a_sweep_without_time_leaves_the_rest_to_the_next(
-        self, world: World, topic: TestTopic, producers: Producers
+        self, world: World, producers: Producers
     ) -> None:
         for body in ("a", "b", "c"):
             producers.prepare(body, check_after_seconds=1, max_checks=1)
@@ -397,10 +385,9 @@ class TestChecking:
 
 class TestAccounts:
     def test_producers_of_another_account_are_apart(
-        self, topic: TestTopic, producers: Producers, bob: Client
+        self, topic: TestTopic, group: TestSubscription, producers: Producers, bob: Client
     ) -> None:
         """Whoever may publish may not read or decide what others prepared."""
-        group = topic.subscribe("group")
         grant = topic.client.put(f"{topic.path}/grants/bob", {"permission": "publish"})
         assert grant.status == 200
         path, world = "/topics/alice:news", topic.client.world
@@ -425,9 +412,7 @@ class TestAccounts:
 
 
 class TestRefusals:
-    def test_handles_of_others_and_what_is_none(
-        self, topic: TestTopic, producers: Producers, alice: Client
-    ) -> None:
+    def test_handles_of_others_and_what_is_none(self, producers: Producers, alice: Client) -> None:
         handle = producers.prepare("a")
         other = Producers(TestTopic(alice, "other"))
         for verb in ("commit", "rollback"):

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.service.buckets import Bucket, give_bucket
+from tests.service.buckets import Bucket
 from tests.service.half import Producers
 from tests.service.test_published_objects import bodies, large, records
-from tests.service.topics import TestTopic
+from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq_local.testing import World
-
-
-@pytest.fixture
-def bucket(world: World) -> Bucket:
-    return give_bucket(world, 16_384)
 
 
 @pytest.fixture
@@ -22,9 +17,8 @@ def producers(topic: TestTopic, bucket: Bucket) -> Producers:
 
 
 def test_a_commit_publishes_its_object(
-    world: World, topic: TestTopic, producers: Producers, bucket: Bucket
+    world: World, topic: TestTopic, group: TestSubscription, producers: Producers, bucket: Bucket
 ) -> None:
-    group = topic.subscribe("group")
     messages = large(3)
     handle = producers.prepare(*messages, check_after_seconds=1)
     assert bucket.calls == ["put"]
@@ -57,9 +51,8 @@ def test_the_copy_lives_as_long_as_the_publish(
 
 
 def test_a_commit_that_the_bucket_refuses_changes_nothing(
-    topic: TestTopic, producers: Producers, bucket: Bucket
+    group: TestSubscription, producers: Producers, bucket: Bucket
 ) -> None:
-    group = topic.subscribe("group")
     messages = large()
     handle = producers.prepare(*messages)
     bucket.refused = {"copy"}
@@ -72,9 +65,8 @@ def test_a_commit_that_the_bucket_refuses_changes_nothing(
 
 
 def test_one_whose_object_is_lost_is_not_published(
-    topic: TestTopic, producers: Producers, bucket: Bucket, caplog: pytest.LogCaptureFixture
+    group: TestSubscription, producers: Producers, bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
-    group = topic.subscribe("group")
     handle = producers.prepare(*large())
     bucket.lose()
     assert producers.decide("commit", handle).code == "Unavailable"
@@ -85,7 +77,7 @@ def test_one_whose_object_is_lost_is_not_published(
 
 
 def test_a_check_that_cannot_be_read_is_none(
-    world: World, topic: TestTopic, producers: Producers, bucket: Bucket
+    world: World, producers: Producers, bucket: Bucket
 ) -> None:
     producers.prepare(*large(), check_after_seconds=1, max_checks=1)
     world.clock.pass_seconds(1)
@@ -97,9 +89,8 @@ def test_a_check_that_cannot_be_read_is_none(
 
 
 def test_where_the_bucket_refuses_the_table_has_them(
-    topic: TestTopic, producers: Producers, bucket: Bucket
+    group: TestSubscription, producers: Producers, bucket: Bucket
 ) -> None:
-    group = topic.subscribe("group")
     bucket.refused = {"put"}
     messages = large()
     handle = producers.prepare(*messages)

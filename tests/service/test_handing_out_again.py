@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
-from tests.service.faults import Throttled, log_records, puts_into
-from tests.service.topics import TestTopic
+from tests.service.faults import Throttled, log_records, publish_apart, puts_into
+from tests.service.test_stream_shards import Consumer
+from tests.service.test_stream_shards import push as run_invoked
+from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq.base.errors import InvalidParameter, OperationNotFound
 from cirrusmq.base.timestamps import format_time
@@ -58,13 +60,6 @@ def state(world: World, operation: str) -> dict[str, Any]:
     return shown
 
 
-def publish(topic: TestTopic, *bodies: str, **fields: Any) -> None:
-    """Publish in calls of their own, without fan-out."""
-    for body in bodies:
-        topic.client.world.clock.pass_seconds(0.001)
-        assert topic.try_publish([{"body": body, **fields}]).status == 201
-
-
 def taken(queue: TestQueue, **fields: Any) -> list[str]:
     """As `in_turn`, sorted."""
     return sorted(in_turn(queue, **fields))
@@ -72,11 +67,9 @@ def taken(queue: TestQueue, **fields: Any) -> list[str]:
 
 def in_turn(queue: TestQueue, **fields: Any) -> list[str]:
     """Bodies in the order of receiving, with deletes in between."""
-    bodies = []
-    while messages := queue.receive(**fields):
-        bodies += [message["body"] for message in messages]
-        queue.delete(*messages)
-    return bodies
+    consumer = Consumer(queue, **fields)
+    consumer()
+    return consumer.bodies
 
 
 class TestByTheSweep:
@@ -84,17 +77,17 @@ class TestByTheSweep:
         self,
         world: World,
         topic: TestTopic,
+        group: TestSubscription,
         make_queue: MakeQueue,
         subscriber: Subscriber,
         broken: Callable[[], None],
     ) -> None:
-        group = topic.subscribe("group")
         topic.subscribe("web", "http")
         into = make_queue("into")
         topic.subscribe("queue", "queue", endpoint="into")
         read = make_queue("read")
         read.add_receiver("beside")
-        publish(topic, *"abcde")
+        publish_apart(topic, *"abcde")
         read.send(*"xyz")
         give_up(world, broken)
         assert world.unprocessed.bodies()
@@ -124,7 +117,7 @@ class TestByTheSweep:
         into = make_queue("into", ordered=True)
         topic.subscribe("queue", "queue", endpoint="into")
         bodies = [f"{number:02d}" for number in range(20)]
-        publish(topic, *bodies, group="one")
+        publish_apart(topic, *bodies, group="one")
         give_up(world, broken)
 
         sweep(world)
@@ -132,10 +125,9 @@ class TestByTheSweep:
         assert in_turn(group) == in_turn(into) == subscriber.bodies() == bodies
 
     def test_many_messages_of_one_outage_are_one_operation(
-        self, world: World, topic: TestTopic, broken: Callable[[], None]
+        self, world: World, topic: TestTopic, group: TestSubscription, broken: Callable[[], None]
     ) -> None:
-        group = topic.subscribe("group")
-        publish(topic, *(f"{number}" for number in range(25)))
+        publish_apart(topic, *(f"{number}" for number in range(25)))
         give_up(world, broken)
         assert len(world.unprocessed.bodies()) > 10
 
@@ -146,10 +138,9 @@ class TestByTheSweep:
         assert len(taken(group)) == 25
 
     def test_a_message_stays_until_its_operation_is_stored(
-        self, world: World, topic: TestTopic, broken: Callable[[], None]
+        self, world: World, topic: TestTopic, group: TestSubscription, broken: Callable[[], None]
     ) -> None:
-        group = topic.subscribe("group")
-        publish(topic, "a")
+        publish_apart(topic, "a")
         give_up(world, broken)
 
         fault = Throttled(world, lambda operation, _: operation == "TransactWriteItems")
@@ -164,10 +155,9 @@ class TestByTheSweep:
         assert not world.unprocessed.bodies()
 
     def test_one_that_could_not_be_removed_starts_no_second_operation(
-        self, world: World, topic: TestTopic, broken: Callable[[], None]
+        self, world: World, topic: TestTopic, group: TestSubscription, broken: Callable[[], None]
     ) -> None:
-        group = topic.subscribe("group")
-        publish(topic, "a")
+        publish_apart(topic, "a")
         give_up(world, broken)
         (body,) = world.unprocessed.bodies()
         sweep(world)
@@ -183,7 +173,7 @@ class TestByTheSweep:
         self, world: World, topic: TestTopic, broken: Callable[[], None]
     ) -> None:
         topic.subscribe("group")
-        publish(topic, "a")
+        publish_apart(topic, "a")
         give_up(world, broken)
         world.clock.pass_seconds(1_800)
 
@@ -209,20 +199,17 @@ class TestByTheSweep:
 
 class TestOnRequest:
     def test_what_was_published_since_a_time_is_handed_out(
-        self, world: World, topic: TestTopic
+        self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
-        publish(topic, "before")
+        publish_apart(topic, "before")
         world.clock.pass_seconds(60)
         since_ms = world.clock.now_ms()
-        publish(topic, *"abc")
+        publish_apart(topic, *"abc")
 
         shown = ask(world, since_ms)
         assert shown["state"] == "running"
         # The stream is not read: only the operation hands out.
-        while world.invoked:
-            role, event = world.invoked.popleft()
-            world.run(role, event)
+        run_invoked(world)
 
         assert taken(group) == list("abc")
         shown = state(world, shown["operation"])
@@ -254,8 +241,9 @@ class TestOnRequest:
         # Of a deleted message nothing is left to tell: its reader gets it again, under its id.
         assert taken(deleted) == ["a", "b"]
 
-    def test_a_moved_message_is_not_handed_out_again(self, world: World, topic: TestTopic) -> None:
-        group = topic.subscribe("group")
+    def test_a_moved_message_is_not_handed_out_again(
+        self, world: World, topic: TestTopic, group: TestSubscription
+    ) -> None:
         topic.publish("a")
         world.clock.pass_seconds(2)
         group.give_back(*group.receive(), delay_seconds=7_200)
@@ -273,16 +261,16 @@ class TestOnRequest:
         world: World,
         make_queue: MakeQueue,
         topic: TestTopic,
+        group: TestSubscription,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        group = topic.subscribe("group")
         queues = [make_queue(f"read{number}", partitions=2) for number in range(3)]
         for queue in queues:
             queue.add_receiver("beside")
         monkeypatch.setattr(fan_out_again, "RECORDS", 2)
         monkeypatch.setattr(fan_out_again, "_RESOURCES", 2)
         since_ms = world.clock.now_ms()
-        publish(topic, *"abcdefghi")
+        publish_apart(topic, *"abcdefghi")
         for queue in queues:
             for body in "stuvw":
                 queue.send(body)
@@ -302,23 +290,19 @@ class TestOnRequest:
             assert taken(queue, receiver="beside") == list("stuvw")
 
     def test_a_store_that_fails_is_tried_again_by_the_sweep(
-        self, world: World, topic: TestTopic
+        self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
-        group = topic.subscribe("group")
         since_ms = world.clock.now_ms()
-        publish(topic, *"ab")
+        publish_apart(topic, *"ab")
         shown = ask(world, since_ms)
         fault = Throttled(world, lambda operation, _: operation in ("PutItem", "UpdateItem"))
-        role, event = world.invoked.popleft()
-        world.run(role, event)
+        world.run(*world.invoked.popleft())
         assert fault.refused
         assert state(world, shown["operation"])["state"] == "running"
         fault.end()
 
         world.run("sweep")
-        while world.invoked:
-            role, event = world.invoked.popleft()
-            world.run(role, event)
+        run_invoked(world)
 
         assert state(world, shown["operation"])["state"] == "succeeded"
         assert taken(group) == list("ab")
@@ -326,18 +310,15 @@ class TestOnRequest:
     def test_shares_of_a_hot_reader_are_put_aside(self, world: World, topic: TestTopic) -> None:
         hot, other = topic.subscribe("hot"), topic.subscribe("other")
         since_ms = world.clock.now_ms()
-        publish(topic, "a")
+        publish_apart(topic, "a")
         fault = Throttled(world, puts_into(hot.id))
         shown = ask(world, since_ms)
-        role, event = world.invoked.popleft()
-        world.run(role, event)
+        world.run(*world.invoked.popleft())
         assert state(world, shown["operation"])["state"] == "succeeded"
         assert (taken(hot), taken(other)) == ([], ["a"])
         fault.end()
 
-        while world.invoked:
-            role, event = world.invoked.popleft()
-            world.run(role, event)
+        run_invoked(world)
 
         assert taken(hot) == ["a"]
 
@@ -374,7 +355,7 @@ class TestOnRequest:
 def test_records_without_readers_are_passed_over(world: World, topic: TestTopic) -> None:
     since_ms = world.clock.now_ms()
     topic.subscribe("gone")
-    publish(topic, "a")
+    publish_apart(topic, "a")
     assert topic.client.delete(f"{topic.path}/subscriptions/gone").status == 204
     shown = ask(world, since_ms)
     world.settle()

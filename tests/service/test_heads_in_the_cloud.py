@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tests.service.conftest import MakeQueue, Message, TestQueue
 from tests.service.faults import Throttled
-from tests.service.test_costs import fill
+from tests.service.test_costs import fill, message_units
 
 from cirrusmq.base import ulid
 from cirrusmq_local.testing import World
@@ -76,14 +76,20 @@ def put_in_flight(
     queue.delete(held)
 
 
+def busy(world: World, queue: TestQueue, environments: int) -> Environments:
+    """Environments that have looked for two seconds at a head with 900 messages in flight."""
+    put_in_flight(world, queue, 900)
+    receivers = Environments(world, queue, environments)
+    receivers.look(2)
+    return receivers
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("environments", "delay_seconds"), [(1, 0), (10, 0), (3, 5)])
 def test_a_first_delivery_is_seen_within_half_a_second(
     world: World, queue: TestQueue, environments: int, delay_seconds: int
 ) -> None:
-    put_in_flight(world, queue, 900)
-    receivers = Environments(world, queue, environments)
-    receivers.look(2)
+    receivers = busy(world, queue, environments)
     late: dict[str, float] = {}
     for number in range(3):
         body = f"{number}"
@@ -113,9 +119,7 @@ def test_a_first_delivery_is_seen_though_thousands_were_just_received(
 def test_a_send_that_was_long_on_its_way_is_seen_within_half_a_second_of_being_stored(
     world: World, queue: TestQueue
 ) -> None:
-    put_in_flight(world, queue, 900)
-    receivers = Environments(world, queue, 3)
-    receivers.look(2)
+    receivers = busy(world, queue, 3)
     for age_seconds in (1, 2, 30, 119):
         attempt = ulid.encode(world.clock.now_ms() - age_seconds * 1000, bytes(10))
         messages = [{"body": f"{age_seconds}"}]
@@ -174,9 +178,7 @@ def test_once_the_first_is_seen_the_others_follow_without_an_empty_answer(
 def test_a_give_back_is_seen_by_another_environment_within_half_a_second(
     world: World, queue: TestQueue, how: str, held_seconds: float
 ) -> None:
-    put_in_flight(world, queue, 900)
-    receivers = Environments(world, queue, 3)
-    receivers.look(2)
+    receivers = busy(world, queue, 3)
     for number in range(4):
         queue.send(f"{number}")
         held: list[Message] = []
@@ -200,13 +202,13 @@ def test_what_is_older_costs_20_units_a_second_in_all(world: World, queue: TestQ
     receivers = Environments(world, queue, environments)
     receivers.look(1, 1)
     looks = 0
-    before = read_units(world)
+    before = message_units(world)
     for number in range(20 * environments):
         receivers.receive(number, visibility_timeout_seconds=LEASE_SECONDS)
         world.clock.pass_seconds(1 / environments)
         looks += 1
 
-    units = read_units(world) - before
+    units = message_units(world) - before
     own = 3.0 * looks  # the look itself, asking for the mark, the claims in it
     assert units - own <= 20 * 20 * 1.25
 
@@ -246,7 +248,3 @@ def test_a_store_that_refuses_marks_fails_no_receive(world: World, queue: TestQu
 
 def marks(world: World) -> int:
     return sum(item["pk"]["S"].startswith("H#") for item in world.items())
-
-
-def read_units(world: World) -> float:
-    return float(world.engine.capacity()["by_table"][world.tables.messages]["read_units"])

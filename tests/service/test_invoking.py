@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from tests.service.conftest import TestQueue
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import Schedules, TestTopic
+from tests.simulation import trigger_plants
 
 from cirrusmq.access import shares
 from cirrusmq.base.timestamps import format_time
-from cirrusmq.invoking import function_batch, slots, worker
-from cirrusmq.invoking.function_records import InvocationOutcome
+from cirrusmq.invoking import slots, worker
 from cirrusmq.maintenance import visits
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.receiving import rounds
@@ -137,8 +137,8 @@ class TestDelivery:
         world.settle()
 
         ((record,),) = world.batches
-        receipt = record.pop("receiptHandle")
-        assert receipt
+        assert record.pop("receiptHandle")
+        no_lists: dict[str, Any] = {"stringListValues": [], "binaryListValues": []}
         assert record.pop("cirrusmq")["tags"] == ["new", "paid"]  # all of it: test_function_records
         assert record == {
             "messageId": sent["id"],
@@ -150,24 +150,9 @@ class TestDelivery:
                 "SenderId": "alice",
             },
             "messageAttributes": {
-                "region": {
-                    "stringValue": "shanghai",
-                    "dataType": "String",
-                    "stringListValues": [],
-                    "binaryListValues": [],
-                },
-                "raw": {
-                    "binaryValue": "AAE=",
-                    "dataType": "Binary",
-                    "stringListValues": [],
-                    "binaryListValues": [],
-                },
-                "TAGS": {
-                    "stringValue": "new,paid",
-                    "dataType": "String",
-                    "stringListValues": [],
-                    "binaryListValues": [],
-                },
+                "region": {"stringValue": "shanghai", "dataType": "String", **no_lists},
+                "raw": {"binaryValue": "AAE=", "dataType": "Binary", **no_lists},
+                "TAGS": {"stringValue": "new,paid", "dataType": "String", **no_lists},
             },
             "md5OfBody": sent["body_md5"],
             "eventSource": "cirrusmq",
@@ -223,21 +208,20 @@ class TestDelivery:
         assert 900_000 <= late["sooner"] < 902_000
         assert 7_200_000 <= late["later"] < 7_202_000
 
-    @pytest.mark.parametrize("answer", ["raise", "unknown id", "no text", "no list"])
+    @pytest.mark.parametrize(
+        "failures",
+        [None, [{"itemIdentifier": "Msg-of-nobody"}], [{"itemIdentifier": None}], "all"],
+        ids=["raise", "unknown id", "no text", "no list"],
+    )
     def test_a_batch_fails_as_a_whole_where_the_function_fails_or_is_not_understood(
-        self, world: World, make_queue: MakeQueue, answer: str
+        self, world: World, make_queue: MakeQueue, failures: object
     ) -> None:
         queue = make_queue(invoke=INVOKE, visibility_timeout_seconds=3_600)
 
         def handle(event: dict[str, Any]) -> Any:
-            match answer:
-                case "raise":
-                    raise RuntimeError("a bug")
-                case "unknown id":
-                    return {"batchItemFailures": [{"itemIdentifier": "Msg-of-nobody"}]}
-                case "no text":
-                    return {"batchItemFailures": [{"itemIdentifier": None}]}
-            return {"batchItemFailures": "all"}
+            if failures is None:
+                raise RuntimeError("a bug")
+            return {"batchItemFailures": failures}
 
         world.handle = handle
         queue.send("one", "two")
@@ -679,21 +663,9 @@ def test_a_worker_that_dies_at_any_call_loses_nothing_and_exceeds_no_bound(step:
     assert at > 40
 
 
-def _deleted_though_it_failed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(function_batch, "outcome_of", lambda answer, ids: InvocationOutcome())
-
-
-def _not_deleted_though_done(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(function_batch, "delete", lambda core, request, source_of: None)
-
-
 def _a_slot_is_kept_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(slots, "release", lambda core, slot: None)
     patch.setattr(slots, "MARGIN_SECONDS", 1_000_000)
-
-
-def _a_held_slot_is_taken(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(slots.Slots, "free", lambda self, invoke: [len(self.held)])
 
 
 def _nobody_comes_back_for_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
@@ -705,10 +677,10 @@ def _nobody_comes_back_for_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "plant",
     [
-        _deleted_though_it_failed,
-        _not_deleted_though_done,
+        trigger_plants.what_a_function_names_is_deleted,
+        trigger_plants.what_is_done_stays,
+        trigger_plants.slots_that_are_held_are_taken,
         _a_slot_is_kept_for_ever,
-        _a_held_slot_is_taken,
         _nobody_comes_back_for_what_is_delayed,
     ],
 )

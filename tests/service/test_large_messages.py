@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.service.buckets import give_bucket
 from tests.service.conftest import LAMBDA_BYTES, MakeQueue, Message, TestQueue
-from tests.service.topics import Schedules, TestTopic, log_bodies
+from tests.service.topics import Schedules, TestSubscription, TestTopic, log_bodies
 
 from cirrusmq.access.keys import SIGNING_ID, Caller
 from cirrusmq.base import limits
@@ -296,9 +296,13 @@ class TestOtherWays:
         "kind", ["bytes", pytest.param("all of ASCII", marks=pytest.mark.long)]
     )
     def test_groups_and_queues_of_a_topic_and_its_log(
-        self, world: World, topic: TestTopic, make_queue: MakeQueue, kind: str
+        self,
+        world: World,
+        topic: TestTopic,
+        group: TestSubscription,
+        make_queue: MakeQueue,
+        kind: str,
     ) -> None:
-        group = topic.subscribe("group")
         loud = topic.subscribe("loud", mode="broadcasting")
         target = make_queue("target")
         topic.subscribe("queue", protocol="queue", endpoint="target")
@@ -319,9 +323,8 @@ class TestOtherWays:
             assert log_bodies(log(after=page["cursor"])) == ["behind"]
 
     def test_attributes_of_an_sdk_to_their_bound_are_in_the_record_and_arrive(
-        self, world: World, topic: TestTopic, make_queue: MakeQueue
+        self, world: World, topic: TestTopic, group: TestSubscription, make_queue: MakeQueue
     ) -> None:
-        group = topic.subscribe("group")
         target = make_queue("target", partitions=1)
         topic.subscribe("to-queue", protocol="queue", endpoint="target")
         tags = [chr(0x1F300 + n) * 64 for n in range(10)]

@@ -110,19 +110,23 @@ def queues(alice: Client, **attributes: Any) -> TestQueue:
     return TestQueue(alice, "work")
 
 
-@write
-def part_is_deleted(alice: Client) -> None:
-    work = queues(alice)
+def marked(alice: Client, **attributes: Any) -> TestQueue:
+    """A queue with three messages of one send that a later release wrote."""
+    work = queues(alice, **attributes)
     work.send("a", "b", "c")
     mark(alice.world)
+    return work
+
+
+@write
+def part_is_deleted(alice: Client) -> None:
+    work = marked(alice)
     work.delete(work.receive(2)[1])
 
 
 @write
 def held_longer_and_given_back_in_place(alice: Client) -> None:
-    work = queues(alice)
-    work.send("a", "b", "c")
-    mark(alice.world)
+    work = marked(alice)
     first, second, _ = work.receive()
     work.hold(first, 300)
     work.give_back(second)
@@ -130,18 +134,14 @@ def held_longer_and_given_back_in_place(alice: Client) -> None:
 
 @write
 def given_back_for_later(alice: Client) -> None:
-    work = queues(alice)
-    work.send("a", "b", "c")
-    mark(alice.world)
+    work = marked(alice)
     received = work.receive()
     work.give_back(received[1], received[2], delay_seconds=600)
 
 
 @write
 def given_back_untried_for_later(alice: Client) -> None:
-    work = queues(alice)
-    work.send("a", "b", "c")
-    mark(alice.world)
+    work = marked(alice)
     received = work.receive()
     work.give_back(received[2], tried=False, delay_seconds=600)
 
@@ -166,9 +166,7 @@ def of_a_fair_queue_given_back(alice: Client) -> None:
 
 @write
 def dead_lettered_by_its_holder(alice: Client) -> None:
-    work = queues(alice)
-    work.send("a", "b", "c")
-    mark(alice.world)
+    work = marked(alice)
     received = work.receive()
     work.act("dead-letter", received[1], reason="odd")
 
@@ -212,18 +210,14 @@ def redriven_elsewhere(alice: Client) -> None:
 
 @write
 def archived(alice: Client) -> None:
-    work = queues(alice, rewind_seconds=3_600)
-    work.send("a", "b", "c")
-    mark(alice.world)
+    work = marked(alice, rewind_seconds=3_600)
     work.delete(*work.receive())
     assert {item["pk"]["S"][0] for item, _ in parcels(alice.world)} == {ARCHIVE}
 
 
 @write
 def archived_in_parts(alice: Client) -> None:
-    work = queues(alice, rewind_seconds=3_600)
-    work.send("a", "b", "c")
-    mark(alice.world)
+    work = marked(alice, rewind_seconds=3_600)
     for message in work.receive():
         work.delete(message)
     assert {item["pk"]["S"][0] for item, _ in parcels(alice.world)} == {ARCHIVE}
@@ -252,9 +246,7 @@ def of_an_ordered_queue_rewound(alice: Client) -> None:
 
 @write
 def given_back_by_a_retry_policy(alice: Client) -> None:
-    work = queues(alice, retry={"policy": "custom", "waits": [60] * 9})
-    work.send("a", "b", "c")
-    mark(alice.world)
+    work = marked(alice, retry={"policy": "custom", "waits": [60] * 9})
     received = work.receive()
     work.give_back(received[0])
     work.give_back(received[1], delay_seconds=0)

@@ -101,48 +101,22 @@ def alice(world: World) -> Client:
     return client
 
 
-def rotate(client: Client) -> Any:
-    made = client.get("/keys").json["keys"][-1]["access_key_id"]
-    return client.post(f"/keys/{made}/rotate")
-
-
 def rewind(client: Client) -> Any:
     to = client.get("/health").json["time"]
     return client.post("/topics/news/subscriptions/group/rewind", {"to": to})
 
 
-def redrive(client: Client) -> Any:
-    """A long operation: its document is written over with each step."""
-    for message in client.receive("work"):
-        receipts = {"receipts": [message["receipt"]], "reason": "odd"}
-        client.post("/queues/work/messages/dead-letter", receipts)
-    return client.post("/queues/dead/redrive")
-
-
-HOOK = "/topics/news/subscriptions/hook"
+GROUP, HOOK = (f"/topics/news/subscriptions/{name}" for name in ("group", "hook"))
 CHANGES: dict[str, tuple[str, Callable[[Client], Any], int]] = {
     "a queue": ("queue#work", lambda c: c.patch("/queues/work", {"delay_seconds": 5}), 3),
     "a purged queue": ("queue#work", lambda c: c.post("/queues/work/purge"), 3),
     "a topic": (
         "A#alice topic#news", lambda c: c.patch("/topics/news", {"max_message_bytes": 1024}), 2,
     ),
-    "a group": (
-        "subscription#group",
-        lambda c: c.patch("/topics/news/subscriptions/group", {"dead_letter_queue": "dead"}),
-        1,
-    ),
-    "a rewound group": (
-        "subscription#group",
-        rewind,
-        1,
-    ),
+    "a group": ("subscription#group", lambda c: c.patch(GROUP, {"dead_letter_queue": "dead"}), 1),
+    "a rewound group": ("subscription#group", rewind, 1),
     "a paused URL": ("subscription#hook", lambda c: c.post(f"{HOOK}/pause"), 1),
     "a URL": ("subscription#hook", lambda c: c.patch(HOOK, {"rate": 5}), 1),
-    "a grant": ("bob", lambda c: c.put("/queues/work/grants/bob", {"permission": "full"}), 1),
-    "a topic's grant": (
-        "bob", lambda c: c.put("/topics/news/grants/bob", {"permission": "subscribe"}), 1,
-    ),
-    "a queue's name": ("I#", lambda c: c.delete("/queues/work"), 1),
 }  # fmt: skip
 """The place of documents, a change that writes them over, and the depth of their structs."""
 
@@ -160,34 +134,6 @@ def test_a_change_keeps_what_this_release_does_not_know(
     there = {place for place, _, _ in later.documents()}
     assert places & there
     assert later.missing(places, depths) == []
-
-
-def test_both_copies_of_a_rotated_key_keep_it(alice: Client, later: Later) -> None:
-    made = alice.post("/keys", {"account": "alice"}).json["access_key_id"]
-    # Of the key itself: a scope or right that is not known is refused (below).
-    later.change(made, **{MEMBER: 0})
-    assert alice.post(f"/keys/{made}/rotate").status == 200
-    copies = [document for place, _, document in later.documents() if made in place]
-    assert [MEMBER in each for each in copies] == [True, True]
-
-
-def test_each_step_of_an_operation_keeps_it(world: World, alice: Client, later: Later) -> None:
-    assert redrive(alice).status == 202
-    places = later.add("operation#")
-    assert len(places) == 1
-    world.settle()
-    (state,) = {d["state"] for place, _, d in later.documents() if place in places}
-    assert state == "succeeded"
-    assert later.missing(places) == []
-
-
-def test_a_receiver_that_is_filled_keeps_it(world: World, alice: Client, later: Later) -> None:
-    alice.put("/queues/work/receivers/early", {"start": "earliest"})
-    places = later.add("receiver#early")
-    world.settle()
-    (document,) = (d for place, _, d in later.documents() if place in places)
-    assert not document.get("filling")
-    assert later.missing(places) == []
 
 
 USES: list[tuple[str, str, str, Any]] = [

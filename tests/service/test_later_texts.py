@@ -234,20 +234,15 @@ class TestEvents:
     """Of each kind of event between functions."""
 
     def test_members_that_are_not_known_are_passed_over(
-        self, world: World, alice: Client, make_queue: MakeQueue
+        self, world: World, alice: Client, dead: TestQueue, make_queue: MakeQueue
     ) -> None:
-        confirmed = (
-            make_queue("work", dead_letter={"queue": "dead", "max_receives": 9})
-            if (make_queue("dead"))
-            else None
-        )
-        assert confirmed is not None
-        confirmed.send("a")
-        confirmed.act("dead-letter", *confirmed.receive())
-        TestQueue(alice, "dead").start("redrive")
+        work = make_queue("work", dead_letter={"queue": "dead", "max_receives": 9})
+        work.send("a")
+        work.act("dead-letter", *work.receive())
+        dead.start("redrive")
         assert later_events(world, later={"a": 1}) == 1
         world.settle()
-        assert confirmed.bodies() == ["a"]
+        assert work.bodies() == ["a"]
         topic = TestTopic(alice)
         topic.subscribe("hook", "http")
         topic.try_publish([{"body": "b"}])
@@ -256,8 +251,7 @@ class TestEvents:
         world.settle()
         assert [body for _, _, body in world.posts]
 
-    def test_rounds_of_an_execution_pass_them_on(self, world: World, alice: Client) -> None:
-        topic = TestTopic(alice)
+    def test_rounds_of_an_execution_pass_them_on(self, world: World, topic: TestTopic) -> None:
         topic.subscribe("hook", "http", retry={"policy": "custom", "waits": [60, 60]})
         world.endpoint = lambda url: "status 500"
         topic.publish("a")
@@ -271,11 +265,10 @@ class TestEvents:
     def test_others_are_left_to_the_sweep_without_an_error(
         self,
         world: World,
-        alice: Client,
+        topic: TestTopic,
         members: dict[str, Any] | None,
         told: Callable[[], list[str]],
     ) -> None:
-        topic = TestTopic(alice)
         topic.subscribe("hook", "http")
         topic.try_publish([{"body": "b"}])
         world.run_stream("fan_out")

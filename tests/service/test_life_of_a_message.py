@@ -249,31 +249,22 @@ class TestReceipts:
 
 
 class TestVisibility:
+    @pytest.mark.parametrize("seconds", [20, 43_200], ids=["shorter", "longer"])
     def test_it_counts_from_the_request_not_from_the_old_deadline(
-        self, world: World, queue: TestQueue
+        self, world: World, queue: TestQueue, seconds: int
     ) -> None:
         queue.send("a")
         (held,) = queue.receive(visibility_timeout_seconds=100)
         world.clock.pass_seconds(10)
 
-        (changed,) = queue.hold(held, 20)["changed"]
+        (changed,) = queue.hold(held, seconds)["changed"]
 
         assert changed["receipt"] == held["receipt"]
-        assert to_ms(changed["visible_at"]) == world.clock.now_ms() + 20_000
-        world.clock.pass_seconds(19.999)
+        assert to_ms(changed["visible_at"]) == world.clock.now_ms() + 1000 * seconds
+        world.clock.pass_seconds(seconds - 0.001)
         assert queue.receive() == []
         world.clock.pass_seconds(0.001)
         assert len(queue.receive()) == 1
-
-    def test_it_lengthens_a_lease(self, world: World, queue: TestQueue) -> None:
-        queue.send("a")
-        (held,) = queue.receive()
-        queue.hold(held, 43_200)
-
-        world.clock.pass_seconds(43_199)
-
-        assert queue.receive() == []
-        queue.delete(held)
 
     @pytest.mark.parametrize("retry", [None, {"policy": "unordered"}])
     def test_0_makes_a_message_active_at_once_and_ends_its_receipt(
@@ -313,7 +304,9 @@ class TestWhoseTimeoutCounts:
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue = make_queue(visibility_timeout_seconds=10)
-        queue.try_send([{"body": "own", "visibility_timeout_seconds": 20}, {"body": "none"}])
+        own = {"shortest": 1, "longest": 43_200}
+        messages = [{"body": name, "visibility_timeout_seconds": s} for name, s in own.items()]
+        queue.try_send([*messages, {"body": "none"}])
 
         def seconds(**fields: int) -> dict[str, int]:
             held = queue.receive(**fields)
@@ -322,18 +315,8 @@ class TestWhoseTimeoutCounts:
                 queue.hold(each, 0)
             return {each["body"]: (to_ms(each["visible_at"]) - now_ms) // 1000 for each in held}
 
-        assert seconds() == {"own": 20, "none": 10}
-        assert seconds(visibility_timeout_seconds=30) == {"own": 30, "none": 30}
-
-    @pytest.mark.parametrize("seconds", [1, 43_200])
-    def test_a_messages_own_timeout_is_1_to_43200_seconds(
-        self, world: World, queue: TestQueue, seconds: int
-    ) -> None:
-        queue.send("a", visibility_timeout_seconds=seconds)
-
-        (held,) = queue.receive()
-
-        assert to_ms(held["visible_at"]) == world.clock.now_ms() + 1000 * seconds
+        assert seconds() == {**own, "none": 10}
+        assert seconds(visibility_timeout_seconds=30) == dict.fromkeys([*own, "none"], 30)
 
 
 class TestDelays:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pytest
 from tests.listings import key_id, read_all
 from tests.service.conftest import TestQueue
 
@@ -165,16 +164,6 @@ def test_one_whose_id_has_no_time_is_found_by_it_alone(world: World, queue: Test
 
     assert ids(queue.client) == [begun]
     assert queue.client.get(f"/operations/{older.id}").json["state"] == "succeeded"
-
-
-@pytest.mark.parametrize("limit", [1, 2, 5, 6])
-def test_pages_hold_each_once(queue: TestQueue, limit: int) -> None:
-    begun = [queue.start("purge") for _ in range(5)]
-
-    first = queue.client.get("/operations", f"limit={limit}").json["operations"]
-
-    assert len(first) == min(limit, 5)
-    assert ids(queue.client, f"limit={limit}") == begun[::-1]
 
 
 def test_what_begins_meanwhile_is_on_no_later_page(queue: TestQueue) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.listings import key_id
 
 from cirrusmq_local.testing import Client
 
@@ -79,7 +80,7 @@ def test_a_page_has_100_entries_unless_it_says_otherwise(alice: Client) -> None:
 
 @pytest.fixture
 def listed(alice: Client, bob: Client) -> dict[str, tuple[Client, str, list[str]]]:
-    """Listings of five things by name: the client, the field that names an entry, the five."""
+    """Listings of five things in their order: the client, an entry's name, the five."""
     five = [f"name{number}" for number in range(5)]
     alice.put("/queues/orders")
     alice.put("/topics/news")
@@ -89,7 +90,11 @@ def listed(alice: Client, bob: Client) -> dict[str, tuple[Client, str, list[str]
         alice.put(f"/topics/news/subscriptions/{name}", {"protocol": "pull"})
         alice.put(f"/queues/{name}")
         alice.put(f"/queues/{name}/grants/bob", {"permission": "send"})
+    begun = [alice.post("/queues/orders/purge").json["operation"] for _ in five]
+    made = [alice.post("/keys").json["access_key_id"] for _ in five[1:]]
     return {
+        "/keys": (alice, "access_key_id", sorted([*made, key_id(alice)])),
+        "/operations": (alice, "id", begun[::-1]),
         "/queues/orders/receivers": (alice, "name", five),
         "/queues/orders/grants": (alice, "account", five),
         "/topics/news/subscriptions": (alice, "name", five),
@@ -100,7 +105,10 @@ def listed(alice: Client, bob: Client) -> dict[str, tuple[Client, str, list[str]
 @pytest.mark.parametrize("limit", [1, 2, 5, 6])
 @pytest.mark.parametrize(
     "path",
-    ["/queues/orders/receivers", "/queues/orders/grants", "/topics/news/subscriptions", "/grants"],
+    [
+        *("/queues/orders/receivers", "/queues/orders/grants", "/topics/news/subscriptions"),
+        *("/grants", "/keys", "/operations"),
+    ],
 )
 def test_every_listing_has_pages(
     listed: dict[str, tuple[Client, str, list[str]]], path: str, limit: int

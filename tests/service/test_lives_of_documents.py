@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -38,14 +38,12 @@ def test_an_environment_keeps_documents_for_the_seconds_of_its_deployment(
     assert bootstrap.wire().cache.lag_ms == 1_000 * seconds
 
 
-@pytest.fixture
-def two() -> Iterator[tuple[World, Client, Callable[[Callable[[], Any]], Any]]]:
-    """A world whose environments keep documents for 5 s, and how another environment calls."""
+def test_a_change_holds_everywhere_from_its_answer_on() -> None:
+    """There are two environments, which keep documents for 5 s."""
     world = keeping(World(), LONGEST_SECONDS)
-    alice = world.client("alice", admin=True)
-    own = world.core
-    cache = Cache(world.clock, LONGEST_SECONDS * 1_000, shared=False)
-    other = msgspec.structs.replace(own, cache=cache)
+    alice, own = world.client("alice", admin=True), world.core
+    other = keeping(world, LONGEST_SECONDS).core
+    world.core = own
 
     def elsewhere(call: Callable[[], Any]) -> Any:
         world.core = other
@@ -54,14 +52,6 @@ def two() -> Iterator[tuple[World, Client, Callable[[Callable[[], Any]], Any]]]:
         finally:
             world.core = own
 
-    yield world, alice, elsewhere
-    world.engine.close()
-
-
-def test_a_change_holds_everywhere_from_its_answer_on(
-    two: tuple[World, Client, Callable[[Callable[[], Any]], Any]],
-) -> None:
-    world, alice, elsewhere = two
     alice.put("/queues/orders")
     world.clock.pass_seconds(10)
     elsewhere(lambda: alice.send("orders", "a"))
@@ -78,6 +68,7 @@ def test_a_change_holds_everywhere_from_its_answer_on(
     world.clock.pass_seconds(4)
     assert alice.delete(f"/keys/{made['access_key_id']}").status == 204
     assert elsewhere(lambda: caller.get("/queues")).status == 401
+    world.engine.close()
 
 
 def test_documents_are_read_once_in_so_many_seconds() -> None:

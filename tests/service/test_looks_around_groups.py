@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from tests.service.test_invoking import Handler
 from tests.service.topics import Schedules
 
 from cirrusmq.lifecycle.dead_letters import age_limit
@@ -33,28 +34,14 @@ QUERY_SECONDS = 0.005
 """Of the store, in the cloud."""
 
 
-class Handler:
-    """A function that fails each message with the body `fails`."""
-
-    def __init__(self, world: World) -> None:
-        self.got: list[str] = []
-        world.handle = self
-
-    def __call__(self, event: dict[str, Any]) -> Any:
-        records = event["Records"]
-        self.got += [record["body"] for record in records if record["body"] != "fails"]
-        failed = [record for record in records if record["body"] == "fails"]
-        return {"batchItemFailures": [{"itemIdentifier": each["messageId"]} for each in failed]}
-
-
 def by_key(count: int) -> list[str]:
     """Names of groups in the order of their keys, which is the order of a walk."""
     return sorted((f"g{number}" for number in range(count)), key=group_hash)
 
 
-def send_all(alice: Client, groups: list[str], body: str = "x") -> None:
-    for first in range(0, len(groups), 16):
-        messages = [{"body": body, "group": group} for group in groups[first : first + 16]]
+def send_all(alice: Client, groups: list[str], body: str = "x", together: int = 16) -> None:
+    for first in range(0, len(groups), together):
+        messages = [{"body": body, "group": group} for group in groups[first : first + together]]
         assert alice.post("/queues/q/messages", {"messages": messages}).status == 201
 
 
@@ -66,6 +53,33 @@ def make(kind: str, world: World, **attributes: Any) -> Client:
     return alice
 
 
+class Failed:
+    """A queue whose function failed a message of each of these groups, five minutes ago."""
+
+    def __init__(
+        self,
+        kind: str,
+        groups: list[str],
+        timeout_seconds: int = 7_200,
+        *,
+        together: int = 16,
+        sweeps: bool = True,
+        **attributes: Any,
+    ) -> None:
+        self.world = World()
+        attributes |= {"visibility_timeout_seconds": timeout_seconds, "invoke": INVOKE}
+        self.alice = make(kind, self.world, **attributes)
+        self.handler = Handler(self.world)
+        self.handler.fails = lambda record: record["body"] == "fails"
+        self.schedules = Schedules(self.world, sweeps=sweeps)
+        send_all(self.alice, groups, "fails", together)
+        self.schedules.pass_seconds(300)
+
+    @property
+    def done(self) -> list[str]:
+        return [body for body in self.handler.bodies if body != "fails"]
+
+
 class TestFunctions:
     @pytest.mark.long
     @pytest.mark.parametrize("at", [0.05, 0.5, 0.9, 0.99])
@@ -73,42 +87,31 @@ class TestFunctions:
     def test_a_new_group_among_1_500_that_wait_is_served_within_two_minutes(
         self, kind: str, at: float
     ) -> None:
-        world = World()
-        alice = make(kind, world, visibility_timeout_seconds=7_200, invoke=INVOKE)
-        handler, schedules = Handler(world), Schedules(world, sweeps=True)
         groups = by_key(GROUPS)
         new = groups.pop(int(GROUPS * at))
-        send_all(alice, groups, "fails")
-        schedules.pass_seconds(300)
-        alice.send("q", "healthy", group=new)
+        failed = Failed(kind, groups)
+        failed.alice.send("q", "healthy", group=new)
 
-        schedules.pass_seconds(120)
+        failed.schedules.pass_seconds(120)
 
-        assert handler.got == ["healthy"]
+        assert failed.done == ["healthy"]
 
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG), "plain"])
     def test_a_lost_wake_up_behind_failed_messages_is_found_within_two_minutes(
         self, kind: str
     ) -> None:
-        world = World()
-        alice = make(kind, world, visibility_timeout_seconds=7_200, invoke=INVOKE)
-        handler, schedules = Handler(world), Schedules(world, sweeps=True)
         groups = by_key(GROUPS)
         new = groups.pop()
-        if kind == "ordered":
-            send_all(alice, groups, "fails")
-        else:
-            for _ in range(100):
-                alice.send("q", "fails", group=new)
-        schedules.pass_seconds(300)
-        alice.send("q", "healthy", group=new)
-        world.run_stream("fan_out")
-        world.run_stream("meter")
-        world.invoked.clear()
+        ordered = kind == "ordered"
+        failed = Failed(kind, groups if ordered else [new] * 100, together=16 if ordered else 1)
+        failed.alice.send("q", "healthy", group=new)
+        failed.world.run_stream("fan_out")
+        failed.world.run_stream("meter")
+        failed.world.invoked.clear()
 
-        schedules.pass_seconds(130)
+        failed.schedules.pass_seconds(130)
 
-        assert handler.got == ["healthy"]
+        assert failed.done == ["healthy"]
 
     @pytest.mark.long
     @pytest.mark.parametrize("kind", ["fair", "ordered"])
@@ -116,39 +119,33 @@ class TestFunctions:
         self, kind: str
     ) -> None:
         """A worker remembers sixteen due times, and a walk finds the others."""
-        world = World()
-        alice = make(kind, world, visibility_timeout_seconds=600, invoke=INVOKE)
-        handler, schedules = Handler(world), Schedules(world, sweeps=True)
-        send_all(alice, by_key(GROUPS), "fails")
-        schedules.pass_seconds(300)
-        failed = alice.get("/queues/q").json["counts"]["inactive"]
-        world.handle = lambda event: handler.got.extend(each["body"] for each in event["Records"])
+        failed = Failed(kind, by_key(GROUPS), 600)
+        inactive = failed.alice.get("/queues/q").json["counts"]["inactive"]
+        failed.handler.bodies.clear()
+        failed.handler.fails = lambda record: False
 
-        schedules.pass_seconds(600)
+        failed.schedules.pass_seconds(600)
 
-        assert failed == GROUPS
-        assert len(handler.got) == GROUPS
+        assert inactive == GROUPS
+        assert len(failed.handler.bodies) == GROUPS
 
     @pytest.mark.long
     def test_looks_for_many_wake_ups_cost_at_most_20_units_a_second(self) -> None:
         """Beside those 20, for each message a few claims of 8 units, and first pages."""
-        world = World()
-        alice = make("ordered", world, visibility_timeout_seconds=7_200, invoke=INVOKE)
-        handler, schedules = Handler(world), Schedules(world)
-        send_all(alice, by_key(GROUPS), "fails")
-        schedules.pass_seconds(300)
+        failed = Failed("ordered", by_key(GROUPS), sweeps=False)
+        world = failed.world
 
         def send_many() -> None:
             for number in range(100):
-                alice.send("q", "healthy", group=f"new{number}")
-                schedules.pass_seconds(0.1)
-            schedules.pass_seconds(20)
+                failed.alice.send("q", "healthy", group=f"new{number}")
+                failed.schedules.pass_seconds(0.1)
+            failed.schedules.pass_seconds(20)
 
         begun_ms = world.clock.now_ms()
         _, read = world.units(send_many)
 
         seconds = (world.clock.now_ms() - begun_ms) / 1000
-        assert handler.got == ["healthy"] * 100
+        assert failed.done == ["healthy"] * 100
         assert read <= 64 + 20 * seconds + 100 * 50
 
     @pytest.mark.long
@@ -156,18 +153,24 @@ class TestFunctions:
     def test_idle_looks_end(self, partitions: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where nothing is ready and nothing is put, a round a minute is all that is read."""
         monkeypatch.setattr(rounds, "LOOK_UNITS", 16.0)  # several looks for a round
-        world = World()
-        attributes = {"partitions": partitions, "visibility_timeout_seconds": 7_200}
-        alice = make("ordered", world, **attributes, invoke=INVOKE)
-        Handler(world)
-        schedules = Schedules(world, sweeps=True)
-        send_all(alice, by_key(GROUPS), "fails")
-        schedules.pass_seconds(600)
+        failed = Failed("ordered", by_key(GROUPS), partitions=partitions)
+        failed.schedules.pass_seconds(300)
 
-        _, read = world.units(lambda: schedules.pass_seconds(600))
+        _, read = failed.world.units(lambda: failed.schedules.pass_seconds(600))
 
         round_units = GROUPS / 8
         assert read / 10 <= round_units + 100 + 16 * partitions  # with the first pages of looks
+
+
+def hold_all(kind: str, world: World, groups: list[str], body: str = "x") -> Client:
+    """A queue with a message in each of these groups, all of which are held for long."""
+    alice = make(kind, world, visibility_timeout_seconds=43_200)
+    send_all(alice, groups, body)
+    held = 0
+    while some := alice.receive("q", 16, wait_seconds=20):
+        held += len(some)
+    assert held == len(groups)
+    return alice
 
 
 class TestReceives:
@@ -179,14 +182,9 @@ class TestReceives:
         """Of 1,000 groups of 1 KiB; the receives of one environment go on where one was cut."""
         for seed in seeds:
             world = World(seed=seed)
-            alice = make(kind, world, visibility_timeout_seconds=43_200)
             groups = by_key(1_000)
             free = groups.pop(seed * 160)
-            send_all(alice, groups, "x" * 900)
-            held = 0
-            while some := alice.receive("q", 16, wait_seconds=20):
-                held += len(some)
-            assert held == len(groups)
+            alice = hold_all(kind, world, groups, "x" * 900)
             alice.send("q", "free", group=free)
 
             looks = next(n for n in range(1, 100) if alice.receive("q", 1))
@@ -199,14 +197,9 @@ class TestFigures:
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG), "plain"])
     def test_the_age_alarm_sees_a_message_behind_all_that_are_held(self, kind: str) -> None:
         world = World()
-        alice = make(kind, world, visibility_timeout_seconds=43_200)
         groups = by_key(GROUPS)
         last = groups.pop()
-        send_all(alice, groups)
-        held = 0
-        while some := alice.receive("q", 16, wait_seconds=20):
-            held += len(some)
-        assert held == len(groups)
+        alice = hold_all(kind, world, groups)
         alice.send("q", "waits", group=last)
         world.settle()
         ages = []
@@ -220,12 +213,9 @@ class TestFigures:
     @pytest.mark.long
     def test_the_age_ends_when_the_message_is_gone(self) -> None:
         world = World()
-        alice = make("ordered", world, visibility_timeout_seconds=43_200)
         groups = by_key(GROUPS)
         last = groups.pop()
-        send_all(alice, groups)
-        while alice.receive("q", 16, wait_seconds=20):
-            pass
+        alice = hold_all("ordered", world, groups)
         alice.send("q", "waits", group=last)
         world.settle()
         for _ in range(4):
@@ -311,9 +301,7 @@ class TestLeases:
         alice = make("fair", world, dead_letter=DEAD)
         groups = by_key(600)
         for _ in range(8):
-            for first in range(0, 600, 16):
-                messages = [{"body": "x", "group": each} for each in groups[first : first + 16]]
-                alice.post("/queues/q/messages", {"messages": messages})
+            send_all(alice, groups)
         world.settle()
         for _ in range(3):  # which pass them once
             world.clock.pass_seconds(70)

@@ -9,6 +9,8 @@ import pytest
 from tests.service.conftest import MakeQueue, Message, TestQueue, to_ms, usage
 from tests.service.crashes import before_transactions
 from tests.service.faults import Throttled
+from tests.service.test_costs import parcels
+from tests.service.test_receiving import attempt
 
 from cirrusmq.base.limits import MOVES_PER_SECOND
 from cirrusmq_local.engine import EngineError
@@ -19,10 +21,6 @@ from cirrusmq_local.testing import World
 def queue(make_queue: MakeQueue) -> TestQueue:
     """A queue of one partition, so that its order can be told."""
     return make_queue(partitions=1, visibility_timeout_seconds=600)
-
-
-def parcels(world: World) -> list[dict[str, Any]]:
-    return [item for item in world.items() if item["pk"]["S"].startswith("Q#")]
 
 
 def give_back(queue: TestQueue, message: Message, how: str) -> None:
@@ -256,33 +254,32 @@ class TestTombstones:
     def test_a_send_that_is_repeated_in_the_last_moment_finds_what_was_moved(
         self, world: World, queue: TestQueue
     ) -> None:
-        attempt = _attempt(world)
-        queue.try_send([{"body": "x"}], attempt=attempt)
+        token = attempt(world)
+        queue.try_send([{"body": "x"}], attempt=token)
         (held,) = queue.receive()
         world.clock.pass_seconds(2)
         queue.give_back(held)
         world.clock.pass_seconds(117.9)
         queue.receive_all()
 
-        assert queue.try_send([{"body": "x"}], attempt=attempt).status == 201
+        assert queue.try_send([{"body": "x"}], attempt=token).status == 201
 
         world.clock.pass_seconds(600)
         assert len(queue.receive_all()) == 1
 
     def test_it_outlives_the_messages_it_was_sent_with(
-        self, world: World, make_queue: MakeQueue
+        self, world: World, dead: TestQueue, make_queue: MakeQueue
     ) -> None:
-        dead = make_queue("dead")
         dead_letter = {"queue": "dead", "max_receives": 9}
         queue = make_queue(message_retention_seconds=60, dead_letter=dead_letter)
-        attempt = _attempt(world)
-        queue.try_send([{"body": "a"}, {"body": "b"}], attempt=attempt)
+        token = attempt(world)
+        queue.try_send([{"body": "a"}, {"body": "b"}], attempt=token)
         (held, _) = queue.receive()
         queue.act("dead-letter", held)
         world.clock.pass_seconds(110)
         world.engine.remove_expired()
 
-        assert queue.try_send([{"body": "a"}, {"body": "b"}], attempt=attempt).status == 201
+        assert queue.try_send([{"body": "a"}, {"body": "b"}], attempt=token).status == 201
 
         assert queue.receive() == []
         assert len(dead.receive()) == 1
@@ -317,10 +314,6 @@ class TestTombstones:
 
 
 class TestByAge:
-    @pytest.fixture
-    def dead(self, make_queue: MakeQueue) -> TestQueue:
-        return make_queue("dead")
-
     @pytest.fixture
     def aging(self, make_queue: MakeQueue, dead: TestQueue) -> TestQueue:
         return make_queue(
@@ -358,9 +351,3 @@ class TestByAge:
         assert note["pk"]["S"][1:] == moved["pk"]["S"][1:]
         assert note["sk"]["S"] == f"{sent_ms + 300_000:013d}#{moved['sk']['S']}"
         assert note["expires_at"] == moved["expires_at"]
-
-
-def _attempt(world: World) -> str:
-    from cirrusmq.base import ulid
-
-    return ulid.encode(world.clock.now_ms(), bytes(10))

@@ -13,11 +13,12 @@ from tests.service.test_heads_in_the_cloud import Environments
 
 from cirrusmq_local.testing import Reply, World
 
-KINDS: dict[str, dict[str, Any]] = {
+FAIR_OR_NOT: dict[str, dict[str, Any]] = {
     "plain": {},
     "fair": {"fair": True},
     "limited": {"fair": True, "max_in_flight": 256},
 }
+KINDS = FAIR_OR_NOT | {"ordered": {"ordered": True}}
 CONSUMERS = 16
 
 
@@ -66,11 +67,10 @@ class Races:
 def race(
     world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Races]:
-    def made(kind: str, waiting: int, groups: int = 1) -> Races:
-        queue = make_queue(kind, partitions=1, **KINDS[kind])
+    def made(kind: str, waiting: int, groups: int = 1, **attributes: Any) -> Races:
+        queue = make_queue(kind, partitions=1, **KINDS[kind] | attributes)
         for number in range(waiting):
-            fair = KINDS[kind].get("fair")
-            queue.send(f"m{number}", **({"group": f"g{number % groups}"} if fair else {}))
+            queue.send(f"m{number}", **({"group": f"g{number % groups}"} if KINDS[kind] else {}))
         world.clock.pass_seconds(5)
         return Races(world, queue, monkeypatch)
 
@@ -78,7 +78,7 @@ def race(
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FAIR_OR_NOT)
 @pytest.mark.parametrize("limit", [1, 2, 8])
 def test_a_receive_that_loses_one_race_is_full(
     race: Callable[..., Races], kind: str, limit: int
@@ -89,7 +89,7 @@ def test_a_receive_that_loses_one_race_is_full(
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FAIR_OR_NOT)
 @pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize("limit", [1, 4, 16])
 def test_sixteen_receives_at_once_all_get_something(
@@ -104,7 +104,7 @@ def test_sixteen_receives_at_once_all_get_something(
     assert len(bodies) == len(set(bodies))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FAIR_OR_NOT)
 def test_what_a_faster_one_left_of_a_parcel_is_taken(
     world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
@@ -117,41 +117,25 @@ def test_what_a_faster_one_left_of_a_parcel_is_taken(
     assert sorted(message["body"] for message in faster + slower) == list("abcdefgh")
 
 
-def test_a_lost_race_lets_no_more_of_a_group_in_flight(
-    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    queue = make_queue("limited", partitions=1, fair=True, max_in_flight=3)
-    for number in range(20):
-        queue.send(f"m{number}", group="g")
-    world.clock.pass_seconds(5)
-
-    slower, faster = Races(world, queue, monkeypatch).receive_at_once(16, 2)
+def test_a_lost_race_lets_no_more_of_a_group_in_flight(race: Callable[..., Races]) -> None:
+    slower, faster = race("limited", 20, max_in_flight=3).receive_at_once(16, 2)
 
     assert (len(slower), len(faster)) == (1, 2)
 
 
 @pytest.mark.parametrize("limit", [1, 4])
 def test_receives_of_an_ordered_queue_go_on_to_other_groups(
-    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, limit: int
+    race: Callable[..., Races], limit: int
 ) -> None:
-    queue = make_queue("ordered", partitions=1, ordered=True)
-    for number in range(80):
-        queue.send(f"m{number}", group=f"g{number}")
-    world.clock.pass_seconds(5)
-
-    answers = Races(world, queue, monkeypatch).receive_at_once(*[limit] * CONSUMERS)
+    answers = race("ordered", 80, groups=80).receive_at_once(*[limit] * CONSUMERS)
 
     assert [len(answer) for answer in answers] == [limit] * CONSUMERS
 
 
 def test_a_store_that_refuses_is_not_asked_page_after_page(
-    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+    world: World, race: Callable[..., Races]
 ) -> None:
-    queue = make_queue("fair", partitions=1, fair=True)
-    for number in range(200):
-        queue.send(f"m{number}", group="g")
-    world.clock.pass_seconds(5)
-    races = Races(world, queue, monkeypatch)
+    races = race("fair", 200)
     claims: list[str] = []
 
     def behind_the_race(operation: str, request: Mapping[str, Any]) -> bool:
