@@ -6,8 +6,20 @@ no steps (`Plot.alone`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Literal
+
 from tests.exploring.lab import Lab, Plot
-from tests.exploring.plots import LEASE_MS, OWNER, QUEUE_PLOTS, delete_held, hold_one, take
+from tests.exploring.plots import (
+    LEASE_MS,
+    OWNER,
+    QUEUE_PLOTS,
+    delete_held,
+    do_work,
+    hold_one,
+    keep_work,
+    take_dead_letters,
+)
 
 from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.places import Place
@@ -37,8 +49,7 @@ def _to_be_posted(lab: Lab) -> None:
     lab.stage.jump(1_000)
     _published(lab)
     lab.fan_out(OWNER)
-    ((_, lab.props["push"]),) = lab.asked
-    lab.asked.clear()
+    keep_work(lab)
 
 
 def _paused_then_published(lab: Lab) -> None:
@@ -56,8 +67,7 @@ def _held_and_too_old(lab: Lab) -> None:
 
 def _half_and_overdue(lab: Lab) -> None:
     """Its only check is over; nobody has decided."""
-    lab.prepare(OWNER, "m1")
-    lab.stage.jump(2_000)
+    _to_be_checked(lab)
     lab.decider(OWNER.name).receive(1, 1)
     lab.stage.jump(_DAY_MS)
 
@@ -72,16 +82,8 @@ def _received_and_expired(lab: Lab) -> None:
     lab.stage.jump(LEASE_MS)
 
 
-def _fan_out(lab: Lab, client: Client) -> None:
-    lab.fan_out(client)
-
-
 def _take_of_group(lab: Lab, client: Client) -> None:
     lab.receive(client, _GROUP)
-
-
-def _post(lab: Lab, client: Client) -> None:
-    lab.do(client, "push", lab.props["push"])
 
 
 def _publish_and_post(lab: Lab, client: Client) -> None:
@@ -93,7 +95,7 @@ def _publish_and_post(lab: Lab, client: Client) -> None:
 
 def _pause_and_resume(lab: Lab, client: Client) -> None:
     lab.pause_url(client, "pause")
-    lab.pause_url(client, "resume")
+    _resume(lab, client)
 
 
 def _resume(lab: Lab, client: Client) -> None:
@@ -106,20 +108,15 @@ def _sweep(lab: Lab, client: Client) -> None:
     lab.run_asked(client)
 
 
-def _commit(lab: Lab, client: Client) -> None:
-    lab.decider(client.name).decide("commit", *lab.props["half"])
+def _decide(how: Literal["commit", "rollback"]) -> Callable[[Lab, Client], None]:
+    def decide(lab: Lab, client: Client) -> None:
+        lab.decider(client.name).decide(how, *lab.props["half"])
 
-
-def _roll_back(lab: Lab, client: Client) -> None:
-    lab.decider(client.name).decide("rollback", *lab.props["half"])
+    return decide
 
 
 def _prepared(lab: Lab) -> None:
     lab.prepare(OWNER, "m1")
-
-
-def _take_dead(lab: Lab, client: Client) -> None:
-    lab.receive(client, DEAD)
 
 
 def _take_and_delete_dead(lab: Lab, client: Client) -> None:
@@ -134,86 +131,73 @@ def _ask_and_roll_back(lab: Lab, client: Client) -> None:
 
 
 def _to_be_checked(lab: Lab) -> None:
-    lab.prepare(OWNER, "m1")
+    _prepared(lab)
     lab.stage.jump(2_000)
 
 
 _EVENT_PLOTS = (
     Plot(
-        name="a batch is fanned out twice, a member receives",
+        "a batch is fanned out twice, a member receives",
+        _published,
+        {"f1": Lab.fan_out, "f2": Lab.fan_out, "r": _take_of_group},
         groups=("group",),
-        set_up=_published,
-        clients={"f1": _fan_out, "f2": _fan_out, "r": _take_of_group},
     ),
+    Plot("two posters of a URL", _to_be_posted, {"p1": do_work, "p2": do_work}, url=True),
+    Plot("a poster, and a resume", _paused_then_published, {"p": do_work, "o": _resume}, url=True),
     Plot(
-        name="two posters of a URL",
+        "a poster, a pause and its end",
+        _to_be_posted,
+        {"p": do_work, "o": _pause_and_resume},
         url=True,
-        set_up=_to_be_posted,
-        clients={"p1": _post, "p2": _post},
     ),
     Plot(
-        name="a poster, and a resume",
-        url=True,
-        set_up=_paused_then_published,
-        clients={"p": _post, "o": _resume},
+        "a poster and a publisher", _to_be_posted, {"p": do_work, "s": _publish_and_post}, url=True
     ),
     Plot(
-        name="a poster, a pause and its end",
-        url=True,
-        set_up=_to_be_posted,
-        clients={"p": _post, "o": _pause_and_resume},
-    ),
-    Plot(
-        name="a poster and a publisher",
-        url=True,
-        set_up=_to_be_posted,
-        clients={"p": _post, "s": _publish_and_post},
-    ),
-    Plot(
-        name="a sweep finds an old message, a late delete",
+        "a sweep finds an old message, a late delete",
+        _held_and_too_old,
+        {"s": _sweep, "late": delete_held, "r": take_dead_letters},
         queue=_OLD,
-        set_up=_held_and_too_old,
-        clients={"s": _sweep, "late": delete_held, "r": _take_dead},
         alone=_SWEPT,
     ),
     Plot(
-        name="a sweep finds an old message, another receives",
+        "a sweep finds an old message, another receives",
+        _held_and_too_old,
+        {"s": _sweep, "r": Lab.receive},
         queue=_OLD,
-        set_up=_held_and_too_old,
-        clients={"s": _sweep, "r": take},
         alone=_SWEPT,
     ),
     Plot(
-        name="a sweep ends a half message that is committed",
+        "a sweep ends a half message that is committed",
+        _half_and_overdue,
+        {"s": _sweep, "c": _decide("commit")},
         halves=True,
-        set_up=_half_and_overdue,
-        clients={"s": _sweep, "c": _commit},
         alone=_SWEPT,
     ),
     Plot(
-        name="a half message is committed and rolled back",
+        "a half message is committed and rolled back",
+        _prepared,
+        {"c": _decide("commit"), "b": _decide("rollback")},
         halves=True,
-        set_up=_prepared,
-        clients={"c": _commit, "b": _roll_back},
     ),
     Plot(
-        name="two producers are asked for a half message",
+        "two producers are asked for a half message",
+        _to_be_checked,
+        {"k1": _ask_and_roll_back, "k2": _ask_and_roll_back},
         halves=True,
-        set_up=_to_be_checked,
-        clients={"k1": _ask_and_roll_back, "k2": _ask_and_roll_back},
     ),
     Plot(
-        name="a producer is asked for what is committed",
+        "a producer is asked for what is committed",
+        _to_be_checked,
+        {"k": _ask_and_roll_back, "c": _decide("commit")},
         halves=True,
-        set_up=_to_be_checked,
-        clients={"k": _ask_and_roll_back, "c": _commit},
     ),
     Plot(
-        name="a sweep moves what a group received, it is received",
+        "a sweep moves what a group received, it is received",
+        _received_and_expired,
+        {"s": _sweep, "r": _take_and_delete_dead},
         groups=("group",),
         group=_TO_DEAD,
-        set_up=_received_and_expired,
-        clients={"s": _sweep, "r": _take_and_delete_dead},
         alone=_SWEPT,
     ),
 )

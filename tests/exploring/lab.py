@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeVar
 
 from tests.exploring.turns import OF_POSTS, Turns, TurnWire
@@ -43,11 +43,15 @@ _MAX_ROUNDS = 100
 """Of an execution."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Plot:
     """Clients whose every order of steps is played."""
 
     name: str
+    set_up: Callable[[Lab], None]
+    """What is there before: it may keep things in `Lab.props`."""
+    clients: Mapping[str, Callable[[Lab, Client], object]]
+    _: KW_ONLY
     queue: dict[str, Any] = field(default_factory=dict)
     """Attributes of the queue `orders`, but those that all have."""
     groups: tuple[str, ...] = ()
@@ -60,9 +64,6 @@ class Plot:
     """Whether messages are published by half messages."""
     alone: str = ""
     """As of `Turns`."""
-    set_up: Callable[[Lab], None]
-    """What is there before: it may keep things in `Lab.props`."""
-    clients: Mapping[str, Callable[[Lab, Client], None]]
 
     @property
     def scenario(self) -> Scenario:

@@ -54,8 +54,12 @@ def _two_used_up(lab: Lab) -> None:
 
 def _ask_for_the_move(lab: Lab) -> None:
     assert lab.receive(OWNER) == []
-    ((_, lab.props["moves"]),) = lab.asked
-    lab.asked.clear()
+    keep_work(lab)
+
+
+def keep_work(lab: Lab) -> None:
+    """What a function has another one do is left to the clients (`do_work`)."""
+    (lab.props["work"],) = lab.take_asked()
 
 
 def _sent_by_attempt(lab: Lab) -> None:
@@ -72,9 +76,8 @@ def _waits_for_a_retry(lab: Lab) -> None:
 def _purge_begun(lab: Lab) -> None:
     """A message below the floor; its purge's steps are to be done."""
     _sent_by_attempt(lab)
-    lab.operate(OWNER, "purge", {}, {})
-    ((_, lab.props["steps"]),) = lab.asked
-    lab.asked.clear()
+    _purge(lab, OWNER)
+    keep_work(lab)
 
 
 def _rewind_begun(lab: Lab) -> None:
@@ -84,12 +87,7 @@ def _rewind_begun(lab: Lab) -> None:
     lab.act(OWNER, "delete", [deleted])
     to_ms = lab.stage.now_ms() - 1
     lab.operate(OWNER, "rewind", {"to_ms": to_ms}, {"to": format_time(to_ms)})
-    ((_, lab.props["steps"]),) = lab.asked
-    lab.asked.clear()
-
-
-def take(lab: Lab, client: Client) -> None:
-    lab.receive(client)
+    keep_work(lab)
 
 
 def _take_and_delete(lab: Lab, client: Client) -> None:
@@ -103,7 +101,7 @@ def _take_by_attempt(lab: Lab, client: Client) -> None:
     lab.act(client, "delete", lab.receive(client, attempt=attempt, repeat=True))
 
 
-def _take_dead_letters(lab: Lab, client: Client) -> None:
+def take_dead_letters(lab: Lab, client: Client) -> None:
     lab.receive(client, DEAD)
 
 
@@ -186,12 +184,8 @@ def _send_again(lab: Lab, client: Client) -> None:
     lab.send(client, "m1", attempt=lab.props["attempt"], again=True)
 
 
-def _move(lab: Lab, client: Client) -> None:
-    lab.do(client, "replay", lab.props["moves"])
-
-
-def _do_steps(lab: Lab, client: Client) -> None:
-    lab.do(client, "replay", lab.props["steps"])
+def do_work(lab: Lab, client: Client) -> None:
+    lab.do(client, *lab.props["work"])
 
 
 def _let_leases_end(lab: Lab, client: Client) -> None:
@@ -203,120 +197,87 @@ def _purge(lab: Lab, client: Client) -> None:
 
 
 QUEUE_PLOTS = (
+    Plot("two receivers", _one, {"r1": _take_and_delete, "r2": _take_and_delete}),
     Plot(
-        name="two receivers",
-        set_up=_one,
-        clients={"r1": _take_and_delete, "r2": _take_and_delete},
+        "two receivers, a parcel of two",
+        _two_in_one,
+        {"r1": _take_and_delete, "r2": _take_and_delete},
     ),
     Plot(
-        name="two receivers, a parcel of two",
-        set_up=_two_in_one,
-        clients={"r1": _take_and_delete, "r2": _take_and_delete},
+        "two receivers and a sender",
+        _one,
+        {"r1": Lab.receive, "r2": Lab.receive, "s": _send_another},
     ),
     Plot(
-        name="two receivers and a sender",
-        set_up=_one,
-        clients={"r1": take, "r2": take, "s": _send_another},
+        "a late delete, another receives",
+        _held_too_long,
+        {"late": delete_held, "r": _take_and_delete},
     ),
     Plot(
-        name="a late delete, another receives",
-        set_up=_held_too_long,
-        clients={"late": delete_held, "r": _take_and_delete},
+        "given back and deleted late",
+        hold_one,
+        {"late": _give_back_then_delete, "r": _take_and_delete},
     ),
     Plot(
-        name="given back and deleted late",
-        set_up=hold_one,
-        clients={"late": _give_back_then_delete, "r": _take_and_delete},
+        "a receive is repeated, another receives",
+        _one,
+        {"r1": _take_by_attempt, "r2": _take_and_delete},
     ),
+    Plot("two movers of a dead letter", _used_up, {"m1": do_work, "m2": do_work}, queue=ONE_TRY),
     Plot(
-        name="a receive is repeated, another receives",
-        set_up=_one,
-        clients={"r1": _take_by_attempt, "r2": _take_and_delete},
-    ),
-    Plot(
-        name="two movers of a dead letter",
+        "a mover and a late delete",
+        _two_used_up,
+        {"m": do_work, "late": delete_held, "r": take_dead_letters},
         queue=ONE_TRY,
-        set_up=_used_up,
-        clients={"m1": _move, "m2": _move},
     ),
     Plot(
-        name="a mover and a late delete",
-        queue=ONE_TRY,
-        set_up=_two_used_up,
-        clients={"m": _move, "late": delete_held, "r": _take_dead_letters},
+        "a lease ends while it is extended",
+        hold_one,
+        {"late": _hold_longer, "clock": _let_leases_end, "r": Lab.receive},
     ),
     Plot(
-        name="a lease ends while it is extended",
-        set_up=hold_one,
-        clients={"late": _hold_longer, "clock": _let_leases_end, "r": take},
+        "a send is repeated while it is consumed",
+        _sent_by_attempt,
+        {"s": _send_again, "r": _take_and_delete},
     ),
     Plot(
-        name="a send is repeated while it is consumed",
-        set_up=_sent_by_attempt,
-        clients={"s": _send_again, "r": _take_and_delete},
-    ),
-    Plot(
-        name="a send is repeated while it waits for a retry",
+        "a send is repeated while it waits for a retry",
+        _waits_for_a_retry,
+        {"s": _send_again, "r1": Lab.receive, "r2": Lab.receive},
         queue=_RETRIES,
-        set_up=_waits_for_a_retry,
-        clients={"s": _send_again, "r1": take, "r2": take},
     ),
     Plot(
-        name="a held message has no try left",
+        "a held message has no try left",
+        _one,
+        {"r1": Lab.receive, "r2": Lab.receive, "clock": _let_leases_end},
         queue=ONE_TRY,
-        set_up=_one,
-        clients={"r1": take, "r2": take, "clock": _let_leases_end},
+    ),
+    Plot("a purge and a receiver", _one, {"p": _purge, "r": _take_and_delete}),
+    Plot("a purge's steps and a receiver", _purge_begun, {"p": do_work, "r": _take_and_delete}),
+    Plot(
+        "a purge's steps, the send is repeated",
+        _purge_begun,
+        {"p": do_work, "s": _send_twice_again},
     ),
     Plot(
-        name="a purge and a receiver",
-        set_up=_one,
-        clients={"p": _purge, "r": _take_and_delete},
-    ),
-    Plot(
-        name="a purge's steps and a receiver",
-        set_up=_purge_begun,
-        clients={"p": _do_steps, "r": _take_and_delete},
-    ),
-    Plot(
-        name="a purge's steps, the send is repeated",
-        set_up=_purge_begun,
-        clients={"p": _do_steps, "s": _send_twice_again},
-    ),
-    Plot(
-        name="a rewind's steps, a late delete",
+        "a rewind's steps, a late delete",
+        _rewind_begun,
+        {"w": do_work, "late": delete_held, "r": Lab.receive},
         queue={"rewind_seconds": 3_600},
-        set_up=_rewind_begun,
-        clients={"w": _do_steps, "late": delete_held, "r": take},
     ),
+    Plot("two replacers", _replaceable, {"a": _replace("m2"), "b": _replace("m3")}),
+    Plot("two replacers, and nothing waits", _nothing, {"a": _replace("m1"), "b": _replace("m2")}),
+    Plot("a replacer and a receiver", _replaceable, {"s": _replace("m2"), "r": _take_and_delete}),
     Plot(
-        name="two replacers",
-        set_up=_replaceable,
-        clients={"a": _replace("m2"), "b": _replace("m3")},
+        "a replaced send is repeated while it is consumed",
+        _replaceable,
+        {"s": _replace_again, "b": _replace("m2"), "r": _take_and_delete},
     ),
+    Plot("two repliers", _ask, {"a": _reply, "b": _reply}),
     Plot(
-        name="two replacers, and nothing waits",
-        set_up=_nothing,
-        clients={"a": _replace("m1"), "b": _replace("m2")},
+        "a late reply, another receives and replies",
+        _ask_for_too_long,
+        {"late": _reply, "r": _take_and_reply},
     ),
-    Plot(
-        name="a replacer and a receiver",
-        set_up=_replaceable,
-        clients={"s": _replace("m2"), "r": _take_and_delete},
-    ),
-    Plot(
-        name="a replaced send is repeated while it is consumed",
-        set_up=_replaceable,
-        clients={"s": _replace_again, "b": _replace("m2"), "r": _take_and_delete},
-    ),
-    Plot(name="two repliers", set_up=_ask, clients={"a": _reply, "b": _reply}),
-    Plot(
-        name="a late reply, another receives and replies",
-        set_up=_ask_for_too_long,
-        clients={"late": _reply, "r": _take_and_reply},
-    ),
-    Plot(
-        name="a reply, its asker gives up",
-        set_up=_ask,
-        clients={"r": _reply, "asker": _give_up},
-    ),
+    Plot("a reply, its asker gives up", _ask, {"r": _reply, "asker": _give_up}),
 )

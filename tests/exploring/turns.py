@@ -86,7 +86,7 @@ class Turns(Stage):
         self.steps: dict[str, Step] = {}
         """The next step of each client that is not done."""
 
-    def add(self, name: str, body: Callable[[], None]) -> None:
+    def add(self, name: str, body: Callable[[], object]) -> None:
         """Have a client run up to its first step."""
         client = greenlet(body, parent=self._hub)
         self._clients[name], self._names[client] = client, name
