@@ -16,7 +16,7 @@ from cirrusmq_local.testing import Client, Reply, World
 
 LEASE = ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
 Q, T = "/queues/{queue}", "/topics/{topic}"
-S = f"{T}/subscriptions/{{subscription}}"
+R, S = f"{Q}/receivers/{{receiver}}", f"{T}/subscriptions/{{subscription}}"
 NEEDS: dict[str, set[str]] = {
     f"POST {Q}/messages": {"send"},
     f"POST {T}/messages": {"send"},
@@ -29,36 +29,23 @@ NEEDS: dict[str, set[str]] = {
     f"GET {T}/messages": {"receive"},
     f"GET {T}/messages/{{id}}": {"receive"},
     f"GET {S}/messages": {"receive"},
-    f"GET {Q}": {"send", "receive", "manage"},
-    f"GET {Q}/receivers": {"send", "receive", "manage"},
-    f"GET {Q}/receivers/{{receiver}}": {"send", "receive", "manage"},
-    f"GET {T}": {"send", "receive", "manage"},
-    f"GET {T}/subscriptions": {"send", "receive", "manage"},
-    f"GET {S}": {"send", "receive", "manage"},
+    **{
+        f"GET {shown}": {"send", "receive", "manage"}
+        for shown in (Q, f"{Q}/receivers", R, T, f"{T}/subscriptions", S)
+    },
     **{f"GET {holder}/consumers": {"send", "receive", "manage"} for holder in (Q, S)},
-    f"PUT {Q}": {"manage"},
-    f"PATCH {Q}": {"manage"},
-    f"DELETE {Q}": {"manage"},
-    f"POST {Q}/purge": {"manage"},
-    f"POST {Q}/rewind": {"manage"},
-    f"POST {Q}/redrive": {"manage"},
-    f"PUT {Q}/receivers/{{receiver}}": {"manage"},
-    f"PATCH {Q}/receivers/{{receiver}}": {"manage"},
-    f"DELETE {Q}/receivers/{{receiver}}": {"manage"},
-    f"GET {Q}/grants": {"manage"},
-    f"GET {Q}/grants/{{account}}": {"manage"},
-    f"PUT {Q}/grants/{{account}}": {"manage"},
-    f"DELETE {Q}/grants/{{account}}": {"manage"},
-    f"GET {T}/grants": {"manage"},
-    f"GET {T}/grants/{{account}}": {"manage"},
-    f"PUT {T}/grants/{{account}}": {"manage"},
-    f"DELETE {T}/grants/{{account}}": {"manage"},
-    f"PUT {T}": {"manage"},
-    f"PATCH {T}": {"manage"},
-    f"DELETE {T}": {"manage"},
-    f"PUT {S}": {"manage"},
-    f"PATCH {S}": {"manage"},
-    f"DELETE {S}": {"manage"},
+    **{
+        f"{method} {resource}": {"manage"}
+        for resource in (Q, R, T, S)
+        for method in ("PUT", "PATCH", "DELETE")
+    },
+    **{f"POST {Q}/{work}": {"manage"} for work in ("purge", "rewind", "redrive")},
+    **{f"GET {holder}/grants": {"manage"} for holder in (Q, T)},
+    **{
+        f"{method} {holder}/grants/{{account}}": {"manage"}
+        for holder in (Q, T)
+        for method in ("GET", "PUT", "DELETE")
+    },
     **{f"POST {T}/half/{call}": {"send"} for call in ("commit", "rollback", "receive")},
     f"POST {T}/match": {"send", "receive", "manage"},
     **{
