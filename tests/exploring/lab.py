@@ -12,13 +12,14 @@ import copy
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from tests.exploring.turns import OF_POSTS, Turns, TurnWire
 from tests.simulation.chaos import Chaos, Profile
 from tests.simulation.deployment import Deployment, functions, scan
 from tests.simulation.environments import Environment, Event, Fleet
-from tests.simulation.machinery import describe
+from tests.simulation.machinery import describe, execute
 
 from cirrusmq.access.key_cache import KeyCache
 from cirrusmq.base import ulid
@@ -39,8 +40,6 @@ WEB = "web"
 _WEB = {"protocol": "http", "endpoint": "http://web.example/", "retry": {"policy": "backoff"}}
 _EXECUTE = "execute"
 """In `Lab.asked`, in place of a function: an execution of the state machine."""
-_MAX_ROUNDS = 100
-"""Of an execution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +230,7 @@ class Lab(Deployment):
     def do(self, client: Client, role: str, event: Event) -> None:
         """Do what a function had another one do."""
         if role == _EXECUTE:
-            self._execute(client, event)
+            execute(self.stage, partial(self._push, client), event)
             return
         given = {"operation": event["operation"]["id"]} if "operation" in event else dict(event)
         kind, place = describe(role, event)
@@ -333,16 +332,10 @@ class Lab(Deployment):
         """Who decides half messages, under a client's name."""
         return Checker(self, self.plot.scenario, Cast(name, "checker", NEWS, 0))
 
-    def _execute(self, client: Client, state: Event) -> None:
-        """An execution of the state machine of retries, to its end."""
-        for _ in range(_MAX_ROUNDS):
-            if state["action"] == "wait":
-                self.stage.pause(1_000 * int(state["wait_seconds"]))
-            kind, place = describe("push_slow", state)
-            call = self.run(client, "push_slow", kind, place, {}, state)
-            if not call.known or call.answer["action"] not in ("wait", "again"):
-                return
-            state = json.loads(json.dumps(call.answer))
+    def _push(self, client: Client, _: int, state: Event) -> Call:
+        """A round of an execution."""
+        kind, place = describe("push_slow", state)
+        return self.run(client, "push_slow", kind, place, {}, state)
 
     def _post(
         self, caller: Environment, url: str, headers: Mapping[str, str], body: bytes

@@ -159,13 +159,6 @@ def test_functions_get_no_ready_made_policies(resources: dict[str, Any]) -> None
         assert "Role" not in function
 
 
-@pytest.mark.parametrize("function", ["Send", "Receive", "Publish", "FanOut", "Meter", "Call"])
-def test_what_only_looks_names_up_cannot_change_the_directory(
-    resources: dict[str, Any], function: str
-) -> None:
-    assert actions_on(resources, function, "Directory.Arn") <= READS
-
-
 @pytest.mark.parametrize(
     ("table", "writers"),
     [

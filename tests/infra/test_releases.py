@@ -181,7 +181,7 @@ def test_the_command_shows_a_release_and_refuses_in_one_line(
     assert capsys.readouterr().err.startswith("python -m infra.release <stack>")
 
 
-def test_sam_reads_the_parameters_as_they_were_given(root: Path, tmp_path: Path) -> None:
+def test_sam_reads_the_parameters_as_they_were_given(tmp_path: Path) -> None:
     """Blanks, quotes and commas in values survive the way through a file."""
     given = {"ReportsSchedule": "cron(30 1 * * ? *)", "AllowedNetworks": "10.1.0.0/16, ::1/128"}
     file = tmp_path / "parameters.yaml"

@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from cirrusmq.base.errors import CirrusMQError
 from cirrusmq_local.cloud.clock import ScaledClock
 from cirrusmq_local.cloud.functions import Functions
 from cirrusmq_local.cloud.invocation import Handler
+from cirrusmq_local.cloud.permissions import Permissions
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.template import Function, Route
 from cirrusmq_local.stack.gateway import Gateway
@@ -52,11 +54,18 @@ def hand_time() -> HandTime:
     return HandTime()
 
 
+def open_clock(folder: Path, hand_time: HandTime, scale: float = 1.0) -> ScaledClock:
+    return ScaledClock(
+        folder / "clock.json",
+        scale,
+        system_ms=hand_time.system_ms,
+        monotonic=hand_time.monotonic,
+    )
+
+
 @pytest.fixture
 def clock(tmp_path: Path, hand_time: HandTime) -> ScaledClock:
-    return ScaledClock(
-        tmp_path / "clock.json", system_ms=hand_time.system_ms, monotonic=hand_time.monotonic
-    )
+    return open_clock(tmp_path, hand_time)
 
 
 def function(name: str, folder: Path = Path()) -> Function:
@@ -68,6 +77,16 @@ def function(name: str, folder: Path = Path()) -> Function:
         memory_mb=128,
         environment={},
     )
+
+
+def run_with(permissions: Permissions, handler: Callable[[], Any]) -> Any:
+    """What a handler answers in a function that has these permissions."""
+    caller = replace(function("caller"), permissions=permissions)
+    functions = Functions({"caller": (caller, lambda event, context: handler())})
+    try:
+        return functions.run("caller", {})
+    finally:
+        functions.stop()
 
 
 def tell_problem(error: CirrusMQError, request_id: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from tests.local.conftest import function
+from tests.local.conftest import run_with
 from tests.stack import START_SECONDS, Start, environment
 
 from cirrusmq.wiring.bucket import Bucket, make_s3
@@ -62,13 +62,11 @@ class Stand:
         self.bodies = Bucket(partial(make_s3, session), declaration.name, lambda seconds: None)
 
     def run(self, operation: str, *arguments: Any, allowed: Permissions) -> Any:
-        sender = replace(function("sender"), permissions=allowed)
-
-        def handler(event: Any, context: Any) -> Any:
+        def handler() -> Any:
             answer = getattr(self.bodies, operation)(*arguments)
             return answer.decode() if isinstance(answer, bytes) else answer
 
-        return Functions({"sender": (sender, handler)}).run("sender", {})
+        return run_with(allowed, handler)
 
 
 @pytest.fixture

@@ -8,19 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.local.conftest import open_clock
 
 from cirrusmq_local.cloud import clock as clocks
 from cirrusmq_local.cloud.clock import ClockStopped, ScaledClock
 from cirrusmq_local.engine.data_errors import DataError
-
-
-def open_clock(folder: Path, hand_time: Any, scale: float = 1.0) -> ScaledClock:
-    return ScaledClock(
-        folder / "clock.json",
-        scale,
-        system_ms=hand_time.system_ms,
-        monotonic=hand_time.monotonic,
-    )
 
 
 def test_a_clock_begins_with_the_machines_time(tmp_path: Path, hand_time: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -41,12 +40,7 @@ def test_there_are_urls_of_those_functions_alone(serve: Any, echo: Any) -> None:
     [(TooManyRequestsError, 503, 429), (FunctionError, 500, 502)],
 )
 def test_what_lambda_refuses_has_the_status_of_the_way(
-    serve: Any,
-    echo: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    error: type[FunctionError],
-    behind_the_api: int,
-    at_a_url: int,
+    serve: Any, error: type[FunctionError], behind_the_api: int, at_a_url: int
 ) -> None:
     def handler(event: Any, context: Any) -> Any:
         raise error("send")
@@ -58,7 +52,7 @@ def test_what_lambda_refuses_has_the_status_of_the_way(
 
 
 def test_the_library_takes_the_urls_by_itself(
-    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack = start("--direct-urls")
     held = stack.connection()

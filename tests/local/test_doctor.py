@@ -92,9 +92,7 @@ def test_a_line_each_is_printed(
     assert [line.split()[0] for line in lines] == ["ok"] * 5 + ["note"]
 
 
-def test_before_the_first_start_the_port_is_looked_at(
-    doctor: Doctor, tmp_path: Path, unused_port: int
-) -> None:
+def test_before_the_first_start_the_port_is_looked_at(doctor: Doctor, unused_port: int) -> None:
     code, found = doctor("--port", str(unused_port))
     assert (code, found["service"][0], found["port"][0]) == (0, "note", "ok")
     assert "cirrusmq up" in found["service"][1]

@@ -8,12 +8,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.conftest import function
+from tests.local.conftest import run_with
 
 from cirrusmq_local.cloud import executions
 from cirrusmq_local.cloud.aws import make_session
@@ -268,19 +267,9 @@ def test_hundreds_of_executions_run_side_by_side() -> None:
 
 def call(machine: Machine, handler: Callable[[Any], Any], allowed: str = ARN) -> Any:
     """The result of a function's call with a Step Functions client of its own."""
-
-    def run(event: Any, context: Any) -> Any:
-        return handler(client)
-
-    may = {allowed: {"states:StartExecution": ("",)}}
-    functions = Functions({"caller": (replace(function("caller"), permissions=may), run)})
-    client = make_session(lambda: functions, lambda: machine.executions).create_client(
-        "stepfunctions"
-    )
-    try:
-        return functions.run("caller", {})
-    finally:
-        functions.stop()
+    session = make_session(lambda: Functions({}), lambda: machine.executions)
+    client = session.create_client("stepfunctions")
+    return run_with({allowed: {"states:StartExecution": ("",)}}, lambda: handler(client))
 
 
 def test_the_product_starts_an_execution() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.local.conftest import function
 
 from cirrusmq_local.cloud.aws import NotOnOneMachineError, make_session
 from cirrusmq_local.cloud.functions import EVENT_THREADS, Functions, UnknownFunctionError
@@ -18,14 +19,7 @@ def make_function(folder: Path, name: str, code: str) -> Function:
     home = folder / name
     home.mkdir()
     (home / "app.py").write_text(code, encoding="utf-8")
-    return Function(
-        name=f"cirrusmq-{name}",
-        folder=home,
-        handler="app.handler",
-        timeout_seconds=5,
-        memory_mb=128,
-        environment={},
-    )
+    return function(f"cirrusmq-{name}", home)
 
 
 @pytest.fixture

@@ -68,13 +68,14 @@ class Stand:
         name: str = "",
         authorization: str | None = "Bearer admin",
         query: dict[str, str] | None = None,
+        in_base64: bool = False,
     ) -> dict[str, Any]:
         event = {
             "routeKey": key,
             "headers": {} if authorization is None else {"authorization": authorization},
             "requestContext": {"requestId": "r"},
             "pathParameters": {"name": name},
-            "isBase64Encoded": False,
+            "isBase64Encoded": in_base64,
         }
         if body is not None:
             event["body"] = body
@@ -121,14 +122,8 @@ def test_an_export_may_begin_at_a_time(stand: Stand) -> None:
 
 
 def test_a_body_in_base64_is_read_too(stand: Stand) -> None:
-    event = {
-        "routeKey": "POST /local/export",
-        "headers": {"authorization": "Bearer admin"},
-        "requestContext": {"requestId": "r"},
-        "body": base64.b64encode(b"{}").decode(),
-        "isBase64Encoded": True,
-    }
-    assert stand._routes(event, None)["statusCode"] == 200
+    body = base64.b64encode(b"{}").decode()
+    assert stand.call("POST /local/export", body, in_base64=True)["statusCode"] == 200
 
 
 @pytest.mark.parametrize(

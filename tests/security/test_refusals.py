@@ -135,9 +135,7 @@ def test_a_gzipped_body_is_inflated_up_to_its_limit_and_no_further(
     assert stage.everything() == before
 
 
-@pytest.mark.parametrize(
-    "call", [call for call in CALLS if BAD_NAMES.keys() & set(call.names)], ids=str
-)
+@pytest.mark.parametrize("call", NAMING, ids=str)
 def test_a_name_of_another_form_is_refused_by_name(stage: Stage, call: Call) -> None:
     before = stage.everything()
     for name in BAD_NAMES.keys() & set(call.names):

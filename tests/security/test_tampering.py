@@ -165,7 +165,7 @@ def test_a_good_receipt_is_worth_nothing_elsewhere(stage: Stage, holders: list[H
 @pytest.mark.parametrize(
     "number", [FEW, pytest.param(MANY, marks=pytest.mark.long)], ids=["few", "many"]
 )
-def test_tampered_cursors_are_refused(stage: Stage, listings: list[Listing], number: int) -> None:
+def test_tampered_cursors_are_refused(listings: list[Listing], number: int) -> None:
     chance = random.Random(number)
     legal = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     for _ in range(number):

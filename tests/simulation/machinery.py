@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from random import Random
 
 from botocore.exceptions import ConnectTimeoutError
 from tests.simulation.deployment import Deployment, Item, functions, scan
 from tests.simulation.environments import Environment, Event
+from tests.simulation.stage import Stage
 from tests.simulation.wire import ENDPOINT
 
 from cirrusmq.storage.directory import RUNNING
@@ -16,6 +18,8 @@ from cirrusmq_local.judging.clients import Client
 from cirrusmq_local.judging.history import Call
 from cirrusmq_local.judging.scenario import Cast, Scenario
 
+_MAX_ROUNDS = 1_000
+"""Of an execution."""
 _REPLAY_SECONDS = (10.0, 10.05, 70.0)
 """The remaining time that an operation's function is told at its begin."""
 
@@ -45,6 +49,21 @@ def describe(role: str, event: Event) -> tuple[str, str]:
         "push" if kind == "push_slow" else kind,
         " ".join(each.get("subscription", "") for each in places),
     )
+
+
+def execute(stage: Stage, push: Callable[[int, Event], Call], given: Event) -> None:
+    """The state machine: push, then wait, again or done; an error leaves it to the sweep.
+
+    push: is given the number of the round.
+    """
+    state = given
+    for number in range(_MAX_ROUNDS):
+        if state["action"] == "wait":
+            stage.pause(1_000 * int(state["wait_seconds"]))
+        call = push(number, state)
+        if not call.known or call.answer["action"] not in ("wait", "again"):
+            return
+        state = json.loads(json.dumps(call.answer))
 
 
 class Sweeper:
@@ -136,12 +155,7 @@ class Functions:
         return self._deployment.run(Client(name), role, kind, place, {}, event)
 
     def _execute(self, name: str, given: Event) -> None:
-        """The state machine: push, then wait, again or done; an error leaves it to the sweep."""
-        state = given
-        for number in range(1_000):
-            if state["action"] == "wait":
-                self._deployment.stage.pause(1_000 * int(state["wait_seconds"]))
-            call = self._run(f"{name}#{number}", "push_slow", state)
-            if not call.known or call.answer["action"] not in ("wait", "again"):
-                return
-            state = json.loads(json.dumps(call.answer))
+        def push(number: int, state: Event) -> Call:
+            return self._run(f"{name}#{number}", "push_slow", state)
+
+        execute(self._deployment.stage, push, given)

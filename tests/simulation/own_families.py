@@ -37,6 +37,36 @@ _FAIR_KINDS = ("plain", "plain", "retries", "dead", "rewinding", "receivers", "p
 """The families whose queues are made fair."""
 
 
+def _draw_orders(draw: random.Random, delays: tuple[int, ...]) -> dict[str, Any]:
+    """Attributes of the queue; delays: what its own may be."""
+    return {
+        "partitions": draw.choice((1, 1, 2)),
+        "visibility_timeout_seconds": draw.choice((1, 2, 5)),
+        "message_retention_seconds": 345_600,
+        "delay_seconds": draw.choice(delays),
+    }
+
+
+def _sent_again(
+    draw: random.Random,
+    family: str,
+    orders: dict[str, Any],
+    cast: list[Cast],
+    pauses_ms: tuple[int, ...],
+) -> Scenario:
+    """A queue to which half of the sends are repeated though they were answered."""
+    return Scenario(
+        family=family,
+        queues={"orders": orders},
+        cast=tuple(cast),
+        pause_ms=draw.choice(pauses_ms),
+        big_bodies=draw.random() < 0.3,
+        attempts=draw.choice((0.3, 0.8)),
+        repeated=0.5,
+        deduplication=0,
+    )
+
+
 def half_scenario(draw: random.Random) -> Scenario:
     """A topic's queue and group, whose producers prepare, die, and are asked for."""
     orders: dict[str, Any] = {"message_retention_seconds": 345_600, "partitions": 1}
@@ -101,12 +131,7 @@ def rewound_scenario(draw: random.Random) -> Scenario:
 
 def cancelled_scenario(draw: random.Random) -> Scenario:
     """A queue whose senders cancel messages, or say when they are due, while receivers look."""
-    orders: dict[str, Any] = {
-        "partitions": draw.choice((1, 1, 2)),
-        "visibility_timeout_seconds": draw.choice((1, 2, 5)),
-        "message_retention_seconds": 345_600,
-        "delay_seconds": draw.choice((0, 2, 2, 10)),
-    }
+    orders = _draw_orders(draw, (0, 2, 2, 10))
     if draw.random() < 0.3:
         orders["rewind_seconds"] = 3_600
     cast = [Cast(f"sender{n}", "sender", ORDERS, draw.choice((3, 5))) for n in range(2)]
@@ -114,70 +139,33 @@ def cancelled_scenario(draw: random.Random) -> Scenario:
     cast += [Cast(f"receiver{n}", "receiver", ORDERS, 4) for n in range(2)]
     cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((1, 3))))
     cast.append(Cast("meter", "meter", ORDERS, 0))
-    scenario = Scenario(
-        family=CANCELLED,
-        queues={"orders": orders},
-        cast=tuple(cast),
-        pause_ms=draw.choice((300, 1_500, 4_000)),
-        big_bodies=draw.random() < 0.3,
-        attempts=draw.choice((0.3, 0.8)),
-        repeated=0.5,
-        deduplication=0,
-    )
+    scenario = _sent_again(draw, CANCELLED, orders, cast, (300, 1_500, 4_000))
     return in_objects(draw, scenario) if draw.random() < 0.3 else scenario
 
 
 def replaced_scenario(draw: random.Random) -> Scenario:
     """A queue whose messages replace those that wait under their keys, while receivers look."""
-    orders: dict[str, Any] = {
-        "partitions": draw.choice((1, 1, 2)),
-        "visibility_timeout_seconds": draw.choice((1, 2, 5)),
-        "message_retention_seconds": 345_600,
-        "delay_seconds": draw.choice((0, 2, 2, 10)),
-    }
+    orders = _draw_orders(draw, (0, 2, 2, 10))
     cast = [Cast(f"sender{n}", "sender", ORDERS, draw.choice((5, 9))) for n in range(2)]
     cast += [Cast(f"receiver{n}", "receiver", ORDERS, draw.choice((4, 8))) for n in range(2)]
     cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((1, 3))))
     cast.append(Cast("meter", "meter", ORDERS, 0))
-    scenario = Scenario(
-        family=REPLACED,
-        queues={"orders": orders},
-        cast=tuple(cast),
-        pause_ms=draw.choice((0, 300, 1_500, 4_000)),
-        big_bodies=draw.random() < 0.3,
-        attempts=draw.choice((0.3, 0.8)),
-        repeated=0.5,
-        deduplication=0,
-        replacing=draw.choice((0.8, 1.0)),
-    )
+    scenario = _sent_again(draw, REPLACED, orders, cast, (0, 300, 1_500, 4_000))
+    scenario = replace(scenario, replacing=draw.choice((0.8, 1.0)))
     return in_objects(draw, scenario) if draw.random() < 0.2 else scenario
 
 
 def replies_scenario(draw: random.Random) -> Scenario:
     """A queue whose senders ask for replies, wait, and give up while others still work."""
-    orders: dict[str, Any] = {
-        "partitions": draw.choice((1, 1, 2)),
-        "visibility_timeout_seconds": draw.choice((1, 2, 5)),
-        "message_retention_seconds": 345_600,
-        "delay_seconds": draw.choice((0, 0, 2)),
-    }
+    orders = _draw_orders(draw, (0, 0, 2))
     if draw.random() < 0.3:
         orders["rewind_seconds"] = 3_600
     cast = [Cast(f"sender{n}", "sender", ORDERS, draw.choice((3, 6))) for n in range(2)]
     cast += [Cast(f"receiver{n}", "receiver", ORDERS, draw.choice((6, 12))) for n in range(2)]
     cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((1, 3))))
     cast.append(Cast("meter", "meter", ORDERS, 0))
-    scenario = Scenario(
-        family=REPLIES,
-        queues={"orders": orders},
-        cast=tuple(cast),
-        pause_ms=draw.choice((0, 300, 1_500, 4_000)),
-        big_bodies=draw.random() < 0.3,
-        attempts=draw.choice((0.3, 0.8)),
-        repeated=0.5,
-        deduplication=0,
-        asking=draw.choice((0.8, 1.0)),
-    )
+    scenario = _sent_again(draw, REPLIES, orders, cast, (0, 300, 1_500, 4_000))
+    scenario = replace(scenario, asking=draw.choice((0.8, 1.0)))
     return in_objects(draw, scenario) if draw.random() < 0.2 else scenario
 
 
@@ -246,13 +234,7 @@ def fair_scenario(draw: random.Random, kinds: tuple[str, ...] = _FAIR_KINDS) -> 
 def early_scenario(draw: random.Random) -> Scenario:
     """A queue in use that gets a receiver which begins with the earliest message."""
     ordered = draw.random() < 0.35
-    orders: dict[str, Any] = {
-        "partitions": draw.choice((1, 1, 2)),
-        "visibility_timeout_seconds": draw.choice((1, 2, 5)),
-        "message_retention_seconds": 345_600,
-        "delay_seconds": draw.choice((0, 0, 0, 2, 10)),
-        "ordered": ordered,
-    }
+    orders = _draw_orders(draw, (0, 0, 0, 2, 10)) | {"ordered": ordered}
     if draw.random() < 0.4:
         orders["rewind_seconds"] = draw.choice((30, 3_600))
     if draw.random() < 0.35:

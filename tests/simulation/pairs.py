@@ -101,14 +101,21 @@ def _until(make: Make, draw: Draw, fits: Callable[[Scenario], bool]) -> Scenario
 def _with(
     scenario: Scenario,
     *cast: Cast,
+    without: tuple[str, ...] = (),
     orders: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Scenario:
-    """The scenario with more actors, more attributes of `orders`, and other changes."""
+    """The scenario with more actors, more attributes of `orders`, and other changes.
+
+    If that makes it fair, it has tenants. without: parts of actors that are left out.
+    """
+    left = [each for each in scenario.cast if each.part not in without]
+    if (orders or {}).get("fair"):
+        changes["tenants"] = _TENANTS
     queues = scenario.queues | {"orders": scenario.queues["orders"] | (orders or {})}
     if "dead_letter" in queues["orders"]:
         queues = {"dead": {"partitions": 1}} | queues
-    return replace(scenario, queues=queues, cast=(*scenario.cast, *cast), **changes)
+    return replace(scenario, queues=queues, cast=(*left, *cast), **changes)
 
 
 def _is_unordered(scenario: Scenario) -> bool:
@@ -136,7 +143,7 @@ def _fair_functions(draw: Draw) -> Scenario:
     orders: dict[str, Any] = {"fair": True}
     if draw.random() < 0.4:
         orders["max_in_flight"] = draw.choice((1, 2))
-    return _with(scenario, orders=orders, tenants=_TENANTS, attempts=0.5)
+    return _with(scenario, orders=orders, attempts=0.5)
 
 
 def _operated(draw: Draw, scenario: Scenario, *, rewound: float, purged: float) -> Scenario:
@@ -182,7 +189,7 @@ def _half_functions(draw: Draw) -> Scenario:
 def _early_fair(draw: Draw) -> Scenario:
     """A fair queue that gets a receiver which begins with the backlog."""
     scenario = _until(early_scenario, draw, _is_unordered)
-    return _with(scenario, orders={"fair": True}, tenants=_TENANTS, attempts=0.5)
+    return _with(scenario, orders={"fair": True}, attempts=0.5)
 
 
 def _in_fair(make: Make) -> Make:
@@ -192,7 +199,7 @@ def _in_fair(make: Make) -> Make:
         orders: dict[str, Any] = {"fair": True}
         if draw.random() < 0.3:
             orders["max_in_flight"] = draw.choice((1, 2))
-        return _with(make(draw), orders=orders, tenants=_TENANTS)
+        return _with(make(draw), orders=orders)
 
     return scenario
 
@@ -295,12 +302,11 @@ def _purged_duplicates(draw: Draw) -> Scenario:
     """Deduplicated messages, and purges."""
     scenario = plain_scenario_of(draw, draw.choice(("plain", "dead", "rewinding", "receivers")))
     orders = {"fair": True} if draw.random() < 0.4 else {}
-    cast = [each for each in scenario.cast if each.part != "purger"]
     return _with(
-        replace(scenario, cast=tuple(cast)),
+        scenario,
         Cast("purger", "purger", ORDERS, draw.choice((1, 2))),
+        without=("purger",),
         orders=orders,
-        tenants=_TENANTS if orders else (),
         deduplication=0.7,
     )
 
@@ -351,8 +357,7 @@ def _paused_ages(draw: Draw) -> Scenario:
         orders["fair"] = True
     scenario = _with(plain_scenario_of(draw, kind), orders=orders)
     pauser, sweeper = Cast("pauser", "pauser", ORDERS, 1), Cast("sweeper0", "sweeper", ORDERS, 8)
-    tenants = _TENANTS if orders.get("fair") else ()
-    return _with(scenario, pauser, sweeper, tenants=tenants, paused_ms=draw.choice((0, 400_000)))
+    return _with(scenario, pauser, sweeper, paused_ms=draw.choice((0, 400_000)))
 
 
 def _paused_functions(draw: Draw) -> Scenario:
@@ -371,9 +376,7 @@ def _redriven_queues(draw: Draw) -> Scenario:
     }
     if kind != "ordered" and draw.random() < 0.3:
         orders["fair"] = True
-    tenants = _TENANTS if orders.get("fair") else ()
-    scenario = _with(plain_scenario_of(draw, kind), orders=orders, tenants=tenants)
-    return _redriven(scenario)
+    return _redriven(_with(plain_scenario_of(draw, kind), orders=orders))
 
 
 def _redriven_groups(draw: Draw) -> Scenario:
@@ -478,10 +481,9 @@ def _late_objects(draw: Draw) -> Scenario:
     scenario = topic_scenario(draw, "ordered copies")
     if draw.random() < 0.5:
         scenario = _with(scenario, orders={"ordered": False, "rewind_seconds": 3_600})
-    cast = [each for each in scenario.cast if each.part != "log reader"]
     life_ms = 1_000 * scenario.queues["orders"]["message_retention_seconds"]
     scenario = replace(
-        in_objects(draw, replace(scenario, cast=tuple(cast))),
+        in_objects(draw, _with(scenario, without=("log reader",))),
         objects_from=1,
         fan_out_after_ms=2 * _HALF_AN_HOUR_MS,
         sleep_ms=life_ms - _HALF_AN_HOUR_MS,
@@ -491,11 +493,9 @@ def _late_objects(draw: Draw) -> Scenario:
 
 def _overdue_halves(draw: Draw) -> Scenario:
     """Half messages that nobody decides, and whose producers ask again after a day."""
-    scenario = half_scenario(draw)
-    cast = [each for each in scenario.cast if each.part != "checker"]
-    return replace(
-        scenario,
-        cast=tuple(cast),
+    return _with(
+        half_scenario(draw),
+        without=("checker",),
         check_after=(60, 3_600),
         sleep_ms=86_400_000 + draw.choice((1_000, 20_000, 600_000)),
     )
@@ -507,10 +507,9 @@ def _untried_letters(draw: Draw) -> Scenario:
     scenario = plain_scenario_of(draw, kind)
     limit = {"queue": "dead", "max_receives": draw.choice((1, 1, 2, 3))}
     orders: dict[str, Any] = {"dead_letter": limit}
-    tenants = _TENANTS if kind != "ordered" and draw.random() < 0.3 else ()
-    if tenants:
+    if kind != "ordered" and draw.random() < 0.3:
         orders["fair"] = True
-    return _with(_busier(scenario), orders=orders, tenants=tenants, untried=0.7)
+    return _with(_busier(scenario), orders=orders, untried=0.7)
 
 
 def _untried_groups(draw: Draw) -> Scenario:
@@ -561,10 +560,9 @@ def _rated_queues(draw: Draw) -> Scenario:
     made = plain_scenario_of(draw, "plain" if kind in ("priorities", "fair") else kind)
     if kind == "priorities":
         rates |= _PRIORITIES
-    tenants = _TENANTS if kind == "fair" else ()
     if kind == "fair":
         rates["fair"] = True
-    made = _with(_busier(made), orders=rates, tenants=tenants)
+    made = _with(_busier(made), orders=rates)
     return replace(made, pause_ms=draw.choice((0, 0, 300)), unfailing=draw.random() < 0.4)
 
 
@@ -656,22 +654,20 @@ def _notified_copies(draw: Draw) -> Scenario:
     with a receiver, dead letters and redrives."""
     kind = draw.choice(("pull", "ordered copies"))
     orders: dict[str, Any] = {"dead_letter": {"queue": "dead", "max_receives": draw.choice((1, 2))}}
-    tenants = _TENANTS if kind == "pull" and draw.random() < 0.3 else ()
-    if tenants:
+    if kind == "pull" and draw.random() < 0.3:
         orders["fair"] = True
     receivers = ("audit",) if draw.random() < 0.4 else ()
     cast = [Cast("sender0", "sender", ORDERS, 3), Cast("redriver", "redriver", DEAD, 3)]
     cast += [Cast(f"undertaker{n}", "receiver", DEAD, 4) for n in range(2)]
     cast += [Cast(name, "receiver", Place(f"orders/{name}"), 4) for name in receivers]
-    scenario = _with(
+    return _with(
         _busier(topic_scenario(draw, kind)),
         *cast,
         orders=orders,
         receivers=receivers,
-        tenants=tenants,
         notified=True,
+        redrives=("all", "ids", "receipts", "reason"),
     )
-    return replace(scenario, redrives=("all", "ids", "receipts", "reason"))
 
 
 def _replaced_functions(draw: Draw) -> Scenario:
@@ -800,7 +796,6 @@ def _broken_functions(draw: Draw) -> Scenario:
     return _with(
         replace(scenario, cast=tuple(cast), subscriptions=scenario.subscriptions | groups),
         orders=orders,
-        tenants=_TENANTS if kind == "fair" else (),
         pause_ms=draw.choice((0, 300, 10_000)),
         outage_ms=(0, draw.choice((60_000, 100_000, 300_000))),
         failing=draw.choice((0, 0, 0.1)),
@@ -811,12 +806,10 @@ def _broken_functions(draw: Draw) -> Scenario:
 def _scheduled_queues(draw: Draw) -> Scenario:
     """A queue beside another one, into which schedules put messages while two sweeps run."""
     scenario = plain_scenario_of(draw, draw.choice(("plain", "dead")))
-    cast = [each for each in scenario.cast if each.part not in ("meter", "sweeper")]
-    cast += [Cast(f"scheduler{n}", "scheduler", ORDERS, draw.choice((3, 6))) for n in range(1)]
+    cast = [Cast("scheduler0", "scheduler", ORDERS, draw.choice((3, 6)))]
     cast += [Cast(f"sweeper{n}", "sweeper", ORDERS, draw.choice((8, 20))) for n in range(2)]
-    orders = scenario.queues["orders"] | {"message_retention_seconds": 345_600}
-    queues = scenario.queues | {"orders": orders}
-    return replace(scenario, cast=tuple(cast), queues=queues, attempts=0)
+    kept = {"message_retention_seconds": 345_600}
+    return _with(scenario, *cast, without=("meter", "sweeper"), orders=kept, attempts=0)
 
 
 def _scheduled_topics(draw: Draw) -> Scenario:

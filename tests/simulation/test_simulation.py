@@ -6,9 +6,11 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from tests.simulation.pairs import FIRST_SEEDS_OF_PAIRS, PAIRS
 from tests.simulation.scenario import FIRST_SEEDS
 from tests.simulation.shrinking import shrink, tell
@@ -27,59 +29,47 @@ MENDED_SEEDS = (7000432, 7500213, 7700859, 7700995, 8340030, 8370068, 8410058, 8
 PAIR_LONG_SEEDS = 5_000 // len(PAIRS)
 
 
-def _check(seeds: range) -> None:
-    for seed in seeds:
+def _runs(firsts: Iterable[int], count: int, *marks: pytest.MarkDecorator) -> list[ParameterSet]:
+    """Cases of so many seeds from each of the first ones on."""
+    return [pytest.param(first, count, id=f"{first}", marks=marks) for first in firsts]
+
+
+RUNS = [
+    *_runs(range(0, SEEDS, SEEDS_PER_TEST), SEEDS_PER_TEST),
+    *_runs(
+        range(SEEDS, SEEDS + LONG_SEEDS, SEEDS_PER_LONG_TEST), SEEDS_PER_LONG_TEST, pytest.mark.long
+    ),
+    *_runs(FIRST_SEEDS.values(), FAMILY_SEEDS),
+    *_runs(
+        (
+            first + more
+            for first in FIRST_SEEDS.values()
+            for more in range(
+                FAMILY_SEEDS, FAMILY_SEEDS + FAMILY_LONG_SEEDS, FAMILY_SEEDS_PER_LONG_TEST
+            )
+        ),
+        *(FAMILY_SEEDS_PER_LONG_TEST, pytest.mark.long),
+    ),
+    *_runs(MENDED_SEEDS, 1),
+]
+OF_PAIRS = [(0, PAIR_SEEDS), pytest.param(PAIR_SEEDS, PAIR_LONG_SEEDS, marks=pytest.mark.long)]
+
+
+def _check(first: int, count: int) -> None:
+    for seed in range(first, first + count):
         if play(seed).violation is not None:
             pytest.fail(tell(seed, shrink(seed)), pytrace=False)
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, SEEDS_PER_TEST))
-def test_every_promise_is_kept(first: int) -> None:
-    _check(range(first, first + SEEDS_PER_TEST))
+@pytest.mark.parametrize(("first", "count"), RUNS)
+def test_every_promise_is_kept(first: int, count: int) -> None:
+    _check(first, count)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(SEEDS, SEEDS + LONG_SEEDS, SEEDS_PER_LONG_TEST))
-def test_every_promise_is_kept_for_long(first: int) -> None:
-    _check(range(first, first + SEEDS_PER_LONG_TEST))
-
-
-@pytest.mark.parametrize("first", FIRST_SEEDS.values())
-def test_every_promise_of_a_family_with_seeds_of_its_own_is_kept(first: int) -> None:
-    _check(range(first, first + FAMILY_SEEDS))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "first",
-    [
-        first + more
-        for first in FIRST_SEEDS.values()
-        for more in range(
-            FAMILY_SEEDS, FAMILY_SEEDS + FAMILY_LONG_SEEDS, FAMILY_SEEDS_PER_LONG_TEST
-        )
-    ],
-)
-def test_every_promise_of_a_family_with_seeds_of_its_own_is_kept_for_long(first: int) -> None:
-    _check(range(first, first + FAMILY_SEEDS_PER_LONG_TEST))
-
-
+@pytest.mark.parametrize(("behind", "count"), OF_PAIRS)
 @pytest.mark.parametrize("pair", PAIRS)
-def test_every_promise_is_kept_where_two_features_meet(pair: str) -> None:
-    first = FIRST_SEEDS_OF_PAIRS[pair]
-    _check(range(first, first + PAIR_SEEDS))
-
-
-@pytest.mark.parametrize("seed", MENDED_SEEDS)
-def test_every_promise_is_kept_where_one_was_broken_once(seed: int) -> None:
-    _check(range(seed, seed + 1))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("pair", PAIRS)
-def test_every_promise_is_kept_where_two_features_meet_for_long(pair: str) -> None:
-    first = FIRST_SEEDS_OF_PAIRS[pair] + PAIR_SEEDS
-    _check(range(first, first + PAIR_LONG_SEEDS))
+def test_every_promise_is_kept_where_two_features_meet(pair: str, behind: int, count: int) -> None:
+    _check(FIRST_SEEDS_OF_PAIRS[pair] + behind, count)
 
 
 def _digest(run: Run) -> str:

@@ -226,7 +226,7 @@ def test_what_is_odd_is_set_aside_and_others_are_billed(tmp_path: Path, jobs: Jo
 
 @pytest.mark.long
 def test_an_odd_entry_is_set_aside_and_its_siblings_are_billed_until_it_is_known(
-    tmp_path: Path, jobs: Jobs, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "out"
     strange = use("b", "2026-11-19 05:00", 2 * MILLION, kind="peeked")

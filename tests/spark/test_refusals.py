@@ -77,9 +77,9 @@ def export_that_was_moved(tmp_path: Path) -> Path:
 _LINE = 7
 
 
-def case(change: Any, *words: str) -> Any:
-    """A fault, and what the job says of it."""
-    return pytest.param(change, words, id=" ".join(words))
+def case(table: str, change: Any, *words: str) -> Any:
+    """A fault in an export of a table, and what the job says of it."""
+    return pytest.param(table, change, words, id=f"{table}: {' '.join(words)}")
 
 
 def break_line(lines: list[str]) -> list[str]:
@@ -110,44 +110,33 @@ def single_quotes(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("table", "change", "words"),
     [
-        case(break_line, "a line is not a record", ': record 8: {"Item":{"pk":{"S":"'),
-        case(change_parcel('"v":{"L":', '"v":{"Q":'), "item Q#", "v is not of type L"),
-        case(change_parcel('"Q#', '"Q##'), "item Q##", "its key is not that of a parcel"),
+        case("messages", break_line, "a line is not a record", ': record 8: {"Item":{"pk":{"S":"'),
+        case("messages", change_parcel('"v":{"L":', '"v":{"Q":'), "item Q#", "v is not of type L"),
+        case(
+            "messages", change_parcel('"Q#', '"Q##'), "item Q##", "its key is not that of a parcel"
+        ),
+        case(
+            "usage", single_quotes, "a line is not a record", ": record 8: {'Item':{'pk':{'S':'U#"
+        ),
+        case("usage", replace_line('{"Item":null}'), "a record has no Item"),
     ],
 )
-def test_records_of_messages(
+def test_records_of_messages_and_usage(
     tmp_path: Path,
     jobs: Jobs,
-    messages_export: Path,
+    request: pytest.FixtureRequest,
+    table: str,
     change: Callable[[list[str]], list[str]],
     words: tuple[str, ...],
 ) -> None:
-    bad = data_files(messages_export)[1]
+    export: Path = request.getfixturevalue(f"{table}_export")
+    bad = data_files(export)[1]
     rewrite(bad, change)
-    ended = jobs.report_backlog(tmp_path / "out", [messages_export])
-    assert_refused(ended, str(bad), *words)
+    report = jobs.bill if table == "usage" else jobs.report_backlog
+    assert_refused(report(tmp_path / "out", [export]), str(bad), *words)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        case(single_quotes, "a line is not a record", ": record 8: {'Item':{'pk':{'S':'U#"),
-        case(replace_line('{"Item":null}'), "a record has no Item"),
-    ],
-)
-def test_records_of_usage(
-    tmp_path: Path,
-    jobs: Jobs,
-    usage_export: Path,
-    change: Callable[[list[str]], list[str]],
-    words: tuple[str, ...],
-) -> None:
-    bad = data_files(usage_export)[0]
-    rewrite(bad, change)
-    assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(bad), *words)
 
 
 def resource_record(document: str, sk: str = '{"S":"q"}') -> str:
@@ -155,20 +144,20 @@ def resource_record(document: str, sk: str = '{"S":"q"}') -> str:
 
 
 @pytest.mark.parametrize(
-    ("record", "words"),
+    ("record", "word"),
     [
-        case("{}", "a record has no Item"),
-        case(resource_record("null"), "item I#1 q: document is missing"),
+        ("{}", "a record has no Item"),
+        (resource_record("null"), "item I#1 q: document is missing"),
     ],
 )
 def test_records_of_the_directory(
-    tmp_path: Path, jobs: Jobs, messages_export: Path, record: str, words: tuple[str, ...]
+    tmp_path: Path, jobs: Jobs, messages_export: Path, record: str, word: str
 ) -> None:
     directory = ExportWriter(root=tmp_path, table="Directory", at_ms=AT_MS)
     sound = resource_record(json.dumps({"S": '{"account":"acme","kind":"queue","name":"n"}'}))
     directory.write_file([sound.replace('"q"', '"p"'), record])
     ended = jobs.report_backlog(tmp_path / "out", [messages_export], [directory.finish()])
-    assert_refused(ended, str(data_files(directory.home)[0]), *words)
+    assert_refused(ended, str(data_files(directory.home)[0]), word)
     assert not (tmp_path / "out").exists()
 
 
