@@ -188,7 +188,9 @@ def serve(services: Services, patch: pytest.MonkeyPatch) -> Iterator[None]:
         def do_GET(self) -> None:
             path = unquote(self.path.split("?")[0])
             if path.startswith("/PipelineBucket/"):
-                self._tell_object(services.read(path))
+                content = services.read(path)
+                missing = b"<Error><Code>NoSuchKey</Code><Message>none</Message></Error>"
+                self._tell(*((404, missing) if content is None else (200, content)))
                 return
             _, _, application, _, run = path.split("/")
             self._tell(
@@ -203,19 +205,10 @@ def serve(services: Services, patch: pytest.MonkeyPatch) -> Iterator[None]:
             asked = {"path": unquote(self.path), "body": json.loads(body)}
             status, _ = services.answer("PutObject", asked)
             services.objects[asked["path"].split("?")[0]] = body
-            self._tell(status, None)
+            self._tell(status, b"")
 
-        def _tell_object(self, content: bytes | None) -> None:
-            missing = b"<Error><Code>NoSuchKey</Code><Message>none</Message></Error>"
-            self.send_response(404 if content is None else 200)
-            body = missing if content is None else content
-            self.send_header("Content-Length", str(len(body)))
-            self.send_header("x-amzn-RequestId", "1")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def _tell(self, status: int, answer: dict[str, Any] | None) -> None:
-            body = b"" if answer is None else json.dumps(answer).encode()
+        def _tell(self, status: int, answer: dict[str, Any] | bytes) -> None:
+            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.send_header("x-amzn-RequestId", "1")

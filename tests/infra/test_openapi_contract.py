@@ -23,6 +23,7 @@ from cirrusmq_local.testing.world import World
 from openapi.fields import REQUESTS, tells
 
 ROOT = Path(__file__).parents[2]
+SIGNED: Any = {"secrets": ["whsec_" + "A" * 32], "request_id": "1", "now_s": 1_795_000_000}
 NUMBERS = st.sampled_from([-1, 0, 0.005, 0.01, 0.5, 1, 30, 31, 43_200, 43_201, 10**6, 10**6 + 1])
 RETRIES = st.fixed_dictionaries(
     {"policy": st.sampled_from([*DEFAULTS, "other"])},
@@ -158,9 +159,7 @@ def test_a_post_is_as_the_document_says(message: Message, content_format: Conten
         "Msg-1",
         message,
         published_ms=1_795_000_000_000,
-        secrets=["whsec_" + "A" * 32],
-        request_id="1",
-        now_s=1_795_000_000,
+        **SIGNED,
     )
     described = headers_of("message")
     attributes = {name for name in headers if name.startswith(requests.ATTRIBUTE_PREFIX)}
@@ -177,9 +176,7 @@ def test_a_request_to_confirm_is_as_the_document_says() -> None:
         "token",
         confirm_url="https://example.com/confirm",
         expires_ms=1_795_000_000_000,
-        secrets=["whsec_" + "A" * 32],
-        request_id="1",
-        now_s=1_795_000_000,
+        **SIGNED,
     )
     assert headers.keys() - {"Content-Type"} == headers_of("confirmation")
     assert allows(content("confirmation"), json.loads(body))

@@ -9,27 +9,6 @@ import pytest
 from tests.local.scripted_service import QUEUE, Run, Service, run_command
 
 
-def test_a_queue_is_made_with_the_attributes_given(run: Run, service: Service) -> None:
-    made = {"delay_seconds": 5, "visibility_timeout_seconds": 30, "message_retention_seconds": 60}
-    service.answers[f"PUT {QUEUE}"] = [(201, made)]
-    attributes = ["-a", "delay_seconds=5", "-a", "description=my orders"]
-    attributes += ["-a", 'dead_letter={"queue": "dead", "max_receives": 3}']
-    done = run("queue", "create", "orders", *attributes)
-    assert done.returncode == 0, done.stderr
-    assert "orders" in done.stdout
-    assert service.asked == [
-        (
-            f"PUT {QUEUE}",
-            {
-                "delay_seconds": 5,
-                "description": "my orders",
-                "dead_letter": {"queue": "dead", "max_receives": 3},
-            },
-        )
-    ]
-    assert service.authorizations == {"Bearer key:hush"}
-
-
 def test_a_name_that_begins_with_a_dash_stands_behind_two(run: Run, service: Service) -> None:
     made = {"visibility_timeout_seconds": 30, "message_retention_seconds": 60}
     service.answers[f"PUT {QUEUE}"] = [(201, {"name": "-orders"} | made)]
@@ -114,16 +93,6 @@ def test_what_was_shown_is_deleted_when_told_so(run: Run, service: Service) -> N
     done = run("receive", "orders", "--delete")
     assert service.asked[1] == (f"POST {QUEUE}/messages/delete", {"receipts": ["r1"]})
     assert "too late" in done.stderr
-
-
-def test_a_refused_call_exits_with_1_and_says_what_to_do(run: Run, service: Service) -> None:
-    problem = {"code": "QueueNotFound", "detail": "There is no queue of this name."}
-    service.answers[f"GET {QUEUE}"] = [(404, problem)]
-    done = run("queue", "show", "orders")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith("cirrusmq: There is no queue of this name. (cirrusmq queue list")
-    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -134,19 +134,6 @@ def test_each_table_is_exported(shared_stack: Stack) -> None:
         assert (Path(folder) / "manifest-summary.json").is_file()
 
 
-def test_what_is_no_route_is_told_apart_from_a_wrong_method(shared_stack: Stack) -> None:
-    client = shared_stack.client()
-    missing = client.get("/nothing")
-    assert (missing.status_code, missing.json()["code"]) == (404, "NotFound")
-    wrong = client.put("/health")
-    assert (wrong.status_code, wrong.json()["code"]) == (405, "MethodNotAllowed")
-    assert wrong.headers["allow"] == "GET"
-    assert client.options("/queues/orders").headers["allow"] == "DELETE, GET, PATCH, PUT"
-    headed = client.head("/queues")
-    assert (headed.status_code, headed.content, headed.headers["allow"]) == (405, b"", "GET")
-    assert missing.headers["content-type"] == "application/problem+json"
-
-
 def test_the_page_to_try_it_needs_nothing_from_outside(shared_stack: Stack) -> None:
     url = shared_stack.url
     page = httpx.get(url + "/docs/api", trust_env=False)

@@ -81,16 +81,6 @@ def test_a_queue_that_stays_full_is_waited_for_so_long(run: Run, service: Servic
     assert "orders is not empty: 0 active, 1 inactive, 0 delayed" in waited.stderr
 
 
-def test_an_operation_is_shown_or_waited_for(run: Run, service: Service) -> None:
-    running = {"id": "Op-1", "kind": "purge", "state": "running", "done": 3}
-    failed = running | {"state": "failed", "detail": "the queue is gone"}
-    service.answers["GET /operations/{id}"] = [(200, running), (200, running), (200, failed)]
-    shown = run("operation", "show", "Op-1", "--json")
-    assert (shown.returncode, json.loads(shown.stdout)) == (0, running)
-    waited = run("operation", "show", "Op-1", "--wait")
-    assert (waited.returncode, "the queue is gone" in waited.stderr) == (1, True)
-
-
 def test_operations_are_listed_up_to_so_many(run: Run, service: Service) -> None:
     purge = {"id": "Op-2", "kind": "purge", "state": "failed", "done": 3, "queue": "orders"}
     replay = {"id": "Op-1", "kind": "replay", "state": "running", "done": 0}

@@ -440,6 +440,20 @@ def _memory() -> Callable[[type], Any]:
     return memory
 
 
+def core_over(
+    item: BusyItem, rate: int, memory: Callable[[type], Any], chance: random.Random
+) -> Any:
+    """An environment whose counter is this item."""
+    return SimpleNamespace(
+        settings=Settings(account_requests_per_second=rate),
+        memory=memory,
+        random=chance,
+        store=item,
+        tables=SimpleNamespace(usage="usage"),
+        now_ms=item.now_ms,
+    )
+
+
 class TestThousands:
     """Environments over one item, each of which gets the same calls each second."""
 
@@ -449,18 +463,7 @@ class TestThousands:
     ) -> tuple[list[int], list[int], BusyItem]:
         """Calls let through, and reports, in each second."""
         item, chance = BusyItem(), random.Random(environments)
-        settings = Settings(account_requests_per_second=rate)
-        cores: list[Any] = [
-            SimpleNamespace(
-                settings=settings,
-                memory=_memory(),
-                random=chance,
-                store=item,
-                tables=SimpleNamespace(usage="usage"),
-                now_ms=item.now_ms,
-            )
-            for _ in range(environments)
-        ]
+        cores = [core_over(item, rate, _memory(), chance) for _ in range(environments)]
         passed = []
         begun = item.second
         for _ in range(seconds):
@@ -508,17 +511,8 @@ class TestThousands:
         assert passed == [900] * 30
 
     def test_when_the_load_is_gone_intervals_are_short_again(self) -> None:
-        throttle = Throttle()
         item = BusyItem()
-        settings = Settings(account_requests_per_second=10)
-        core: Any = SimpleNamespace(
-            settings=settings,
-            memory=lambda _: throttle,
-            random=random.Random(1),
-            store=item,
-            tables=SimpleNamespace(usage="usage"),
-            now_ms=item.now_ms,
-        )
+        core = core_over(item, 10, _memory(), random.Random(1))
         item.written[item.second + 1] = 1_000
         for _ in range(60):
             with suppress(Throttled):
