@@ -20,7 +20,6 @@ DOCUMENT: dict[str, Any] = json.loads(
     resources.files("cirrusmq_lambda").joinpath("openapi.json").read_text("utf-8")
 )
 OWNER, FOREIGNER = "alice", "bob"
-RECEIPT = "bm90IG91cnM"
 CODES = set(
     re.findall(
         r"\w+",

@@ -22,7 +22,6 @@ DATA = (
     *("messages", "receive", "peek", "delete", "visibility", "give-back", "dead-letter", "match"),
     *("commit", "rollback"),
 )
-OPEN = ("/health", "/openapi.json", "/docs/api", "/docs/api/{asset}")
 
 
 class Lines(logging.Handler):

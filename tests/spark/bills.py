@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +115,3 @@ def state(output: Path) -> dict[str, Any]:
     """What the pointer says."""
     line: dict[str, Any] = json.loads((output / "current/billing.json").read_text().split("\n")[0])
     return line
-
-
-def chosen(names: Sequence[str], rows: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """These fields of each row."""
-    return [tuple(row[name] for name in names) for row in rows]

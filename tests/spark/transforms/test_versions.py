@@ -14,7 +14,7 @@ from tests.spark.transforms.frames import ms, rows_of
 from cirrusmq_reports.files import LocalFiles
 from cirrusmq_reports.manifests import Export, read_exports
 from cirrusmq_reports.records import Reader
-from cirrusmq_reports.schemas import DIRECTORY, USAGE
+from cirrusmq_reports.schemas import DIRECTORY
 from cirrusmq_reports.transforms.current_items import current_items
 from cirrusmq_reports.transforms.versions import versions_of
 from export_writer import ExportWriter
@@ -25,21 +25,15 @@ NIGHT, MORNING, NOON = (ms(f"2026-11-20 {hour}:00") for hour in ("00", "06", "12
 class Table:
     """Exports of items that are told apart by a key and a text."""
 
-    def __init__(self, root: Path, spark: SparkSession, name: str) -> None:
-        self.root, self.name = root, name
-        self.reader = Reader(spark, USAGE if name == "Usage" else DIRECTORY)
+    def __init__(self, root: Path, spark: SparkSession) -> None:
+        self.root = root
+        self.reader = Reader(spark, DIRECTORY)
 
-    def image(self, key: str, text: str, expires_ms: int = 0) -> dict[str, Any]:
-        keys = {"pk": {"S": "U#0" if self.name == "Usage" else "I#0"}, "sk": {"S": key}}
-        if self.name == "Usage":
-            # The text is in the account's place, which no test here looks at otherwise.
-            entry = {"account": {"S": text}}
-            expires = {"expires_at": {"N": str(expires_ms // 1000)}}
-            return {**keys, "records": {"L": [{"M": entry}]}, **expires}
-        return {**keys, "document": {"S": text}}
+    def image(self, key: str, text: str) -> dict[str, Any]:
+        return {"pk": {"S": "I#0"}, "sk": {"S": key}, "document": {"S": text}}
 
     def whole(self, at_ms: int, *images: dict[str, Any]) -> Export:
-        writer = ExportWriter(root=self.root, table=self.name, at_ms=at_ms)
+        writer = ExportWriter(root=self.root, table="Directory", at_ms=at_ms)
         writer.write_file([json.dumps({"Item": image}) for image in images])
         return self._read(writer)
 
@@ -50,7 +44,7 @@ class Table:
         *changes: tuple[int, dict[str, Any] | None, dict[str, Any] | None],
     ) -> Export:
         """Changes are a time, the image before, and the one after."""
-        writer = ExportWriter(root=self.root, table=self.name, at_ms=at_ms, since_ms=since_ms)
+        writer = ExportWriter(root=self.root, table="Directory", at_ms=at_ms, since_ms=since_ms)
         lines = []
         for written_ms, old, new in changes:
             image = new or old
@@ -72,17 +66,11 @@ class Table:
 
 @pytest.fixture
 def directory(tmp_path: Path, spark: SparkSession) -> Table:
-    return Table(tmp_path, spark, "Directory")
-
-
-@pytest.fixture
-def usage(tmp_path: Path, spark: SparkSession) -> Table:
-    return Table(tmp_path, spark, "Usage")
+    return Table(tmp_path, spark)
 
 
 def texts(items: DataFrame) -> set[tuple[Any, ...]]:
-    text = "item.records.L[0].M.account.S" if "records" in items.schema.simpleString() else None
-    shown = items.selectExpr("item.sk.S AS sk", f"{text or 'item.document.S'} AS text")
+    shown = items.selectExpr("item.sk.S AS sk", "item.document.S AS text")
     return rows_of(shown, "sk", "text")
 
 
