@@ -13,9 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from .counting import PATTERNS, count
+from .counting import CLAUSES, PATTERNS, count
 
 CEILINGS = Path(__file__).with_name("ceilings.json")
+COUNTED = (*PATTERNS, CLAUSES)
 Counts = Mapping[str, Mapping[str, int]]
 """By package and turn of phrase."""
 
@@ -25,7 +26,7 @@ def exceeded(counts: Counts, ceilings: Counts) -> list[str]:
     return [
         f'{package}: {found[name]} times "{name}", at most {limit}'
         for package, found in sorted(counts.items())
-        for name in PATTERNS
+        for name in COUNTED
         if found[name] > (limit := ceilings.get(package, {}).get(name, 0))
     ]
 
@@ -35,7 +36,7 @@ def lowered(counts: Counts, ceilings: Counts) -> dict[str, dict[str, int]]:
     return {
         package: {
             name: min(found[name], ceilings.get(package, {}).get(name, 0))
-            for name in PATTERNS
+            for name in COUNTED
             if found[name] and ceilings.get(package, {}).get(name, 0)
         }
         for package, found in sorted(counts.items())
@@ -60,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         CEILINGS.write_bytes(msgspec.json.format(written, indent=1) + b"\n")
     total = sum(counts.values(), Counter())
     rates = ", ".join(f"{name} {total[name] / total['words'] * 1e4:.1f}" for name in PATTERNS)
-    print(f"in 10,000 words: {rates}")
+    print(f"in 10,000 words: {rates}; {total[CLAUSES]} {CLAUSES}")
     return 0
 
 

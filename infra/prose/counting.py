@@ -42,6 +42,9 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
     )
 }
 """Each with the regular expression that finds it."""
+CLAUSES = "names with that, what, who"
+"""Tests whose names have a relative clause."""
+_CLAUSE = re.compile(r"\bdef test(?=\w*_(?:that|which|what|who|whose|where)(?:_|\b))")
 _PRODUCT = ("functions", "infra", "layers", "spark_emr")
 _TEXTS = ("README.md", "CONTRIBUTING.md")
 _LEFT_OUT = {"prose", "decisions", "examples", "build", "docs", "__pycache__"}
@@ -66,8 +69,16 @@ def files(root: Path = ROOT) -> Iterable[Path]:
     yield from (root / name for name in _TEXTS)
 
 
+def clauses_in(source: str) -> int:
+    """The number of tests in a module whose names have a relative clause."""
+    return len(_CLAUSE.findall(source))
+
+
 def count() -> dict[str, Counter[str]]:
-    """By package, how often each turn of phrase occurs; `words` is the number of words."""
+    """By package, how often each turn of phrase occurs; `words` is the number of words.
+
+    Tests are counted by folder, and only their names.
+    """
     found: dict[str, Counter[str]] = {}
     for path in files():
         counts = found.setdefault(package_of(path), Counter())
@@ -75,4 +86,7 @@ def count() -> dict[str, Counter[str]]:
             counts["words"] += len(text.split())
             for name, pattern in PATTERNS.items():
                 counts[name] += len(pattern.findall(text))
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        counts = found.setdefault("/".join(path.relative_to(ROOT).parts[:2]), Counter())
+        counts[CLAUSES] += clauses_in(path.read_text())
     return found

@@ -361,9 +361,7 @@ def test_a_client_works_in_two_loops_at_once(stack: Any, new_queue: NewQueue) ->
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_producer_in_a_second_loop_says_that_it_belongs_to_the_first(
-    stack: Any, new_queue: NewQueue
-) -> None:
+def test_a_producer_of_one_loop_is_refused_in_a_second(stack: Any, new_queue: NewQueue) -> None:
     queue, client = new_queue(), AsyncClient(stack.connection)
     producer = AsyncProducer(client)
 

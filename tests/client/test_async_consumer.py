@@ -120,7 +120,7 @@ def test_cancelled_twice_it_cancels_handlers_and_gives_all_back(
     assert counts(client, filled) == (10, 0)
 
 
-def test_handlers_that_run_when_the_grace_time_is_over_are_cancelled(
+def test_running_handlers_are_cancelled_after_the_grace_time(
     stack: Any, client: Client, filled: str
 ) -> None:
     handler = Handler(60)
@@ -137,7 +137,7 @@ def test_handlers_that_run_when_the_grace_time_is_over_are_cancelled(
     assert counts(client, filled) == (10, 0)
 
 
-def test_a_group_that_is_left_comes_again_in_its_order(
+def test_an_unfinished_group_comes_again_in_its_order(
     stack: Any, client: Client, new_queue: NewQueue
 ) -> None:
     name = new_queue(ordered=True, visibility_timeout_seconds=600)
@@ -159,7 +159,7 @@ def test_a_group_that_is_left_comes_again_in_its_order(
     assert [message.text for message in received] == [str(number) for number in range(6)]
 
 
-def test_a_cancellation_inside_a_handler_is_a_failure_of_that_message_alone(
+def test_a_cancellation_inside_a_handler_fails_only_its_message(
     stack: Any, client: Client, queue: str
 ) -> None:
     client.send(queue, [Message("a"), Message("b")])
@@ -270,7 +270,7 @@ class Service:
 
 
 @pytest.mark.parametrize("ordered", [False, True], ids=["by a receive", "in order"])
-def test_a_delete_that_is_cancelled_is_made_all_the_same(ordered: bool) -> None:
+def test_a_cancelled_delete_is_made_all_the_same(ordered: bool) -> None:
     async def use() -> list[str]:
         service = Service(ordered)
         client: Any = service

@@ -53,7 +53,7 @@ def test_a_file_in_utf_16_is_told_as_such(
     assert bodies(client, queue) == []
 
 
-def test_a_line_that_is_not_utf_8_is_named(run_command: Run, client: Client, queue: str) -> None:
+def test_a_non_utf_8_line_is_named(run_command: Run, client: Client, queue: str) -> None:
     lines = [b"line %d" % number for number in range(1, 41)]
     lines[34] = "gr\xf6\xdfer".encode("latin-1")
 
@@ -67,9 +67,7 @@ def test_a_line_that_is_not_utf_8_is_named(run_command: Run, client: Client, que
     assert len(done.stdout.split()) == len(bodies(client, queue)) == 32
 
 
-def test_a_line_that_the_service_refuses_is_named(
-    run_command: Run, client: Client, new_queue: NewQueue
-) -> None:
+def test_a_refused_line_is_named(run_command: Run, client: Client, new_queue: NewQueue) -> None:
     queue = new_queue(max_message_bytes=1_024)
     lines = ["", *(f"line {number}" for number in range(2, 20)), "x" * 2_000, "line 21"]
 

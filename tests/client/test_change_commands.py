@@ -165,7 +165,7 @@ def test_long_work_may_be_left_alone_and_asked_for_later(
     assert "no such operation" in refuse("operation", "show", "Op-none")
 
 
-def test_a_queue_that_is_deleted_meanwhile_has_no_counts(client: Client) -> None:
+def test_a_queue_deleted_meanwhile_has_no_counts(client: Client) -> None:
     from cirrusmq_local.commands.backlogs import with_counts
 
     with pytest.raises(QueueNotFound):

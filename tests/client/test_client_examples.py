@@ -87,7 +87,7 @@ def test_a_first_program_sends_and_handles(start: Start, wait_until: Wait) -> No
     hello.end()
 
 
-def test_what_is_sent_soon_is_sent(start: Start, client: Client) -> None:
+def test_messages_sent_soon_are_sent(start: Start, client: Client) -> None:
     producing = start("produce_soon")
     assert producing.process.wait(30) == 0
     assert producing.lines == ["1000"]
@@ -106,7 +106,7 @@ def test_a_message_is_sent_and_handled_in_one_trace(start: Start, wait_until: Wa
     assert {"order", "send orders", "process orders", "invoice"} in names.values()
 
 
-def test_what_is_produced_is_consumed_by_any_number(start: Start, wait_until: Wait) -> None:
+def test_several_consumers_share_the_produced_orders(start: Start, wait_until: Wait) -> None:
     producing = start("produce")
     assert producing.process.wait(30) == 0
     assert producing.lines[0].startswith("Msg-")
@@ -155,7 +155,9 @@ def test_each_customers_order_is_kept(start: Start, client: Client, wait_until: 
     client.delete_queue("accounts")
 
 
-def test_a_subscription_ships_what_is_paid(start: Start, client: Client, wait_until: Wait) -> None:
+def test_a_subscription_ships_the_paid_orders(
+    start: Start, client: Client, wait_until: Wait
+) -> None:
     worker = start("consume_topic")
     wait_until(lambda: worker.lines)
     assert worker.lines == ["ship a teapot"]
@@ -223,7 +225,7 @@ def test_a_function_sells_each_order_once(monkeypatch: pytest.MonkeyPatch) -> No
         assert len(dynamodb.scan(TableName="sold")["Items"]) == 2
 
 
-def test_a_function_is_called_with_what_is_sent(
+def test_a_function_is_called_with_the_sent_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
 ) -> None:
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
@@ -276,7 +278,7 @@ def _make_tables(dynamodb: Any) -> None:
         )
 
 
-def test_calls_in_process_go_by_the_url_of_a_service_that_names_no_tables(
+def test_calls_in_process_use_the_url_of_a_service_without_named_tables(
     start: Start,
 ) -> None:
     example = start("in_process")

@@ -51,7 +51,7 @@ def test_messages_go_through_a_queue(run_command: Run, run_json: RunJson) -> Non
 
 
 @pytest.mark.alone
-def test_following_prints_what_comes_until_it_is_ended(
+def test_following_prints_messages_until_it_is_ended(
     run_command: Run, start_process: StartProcess, queue: str
 ) -> None:
     process = start_process(COMMAND, "receive", queue, "--follow", "--delete")
@@ -121,7 +121,7 @@ def test_the_last_hour_of_queues_and_topics_is_shown(
     assert "no queue" in refuse("queue", "rates", "nobody").lower()
 
 
-def test_the_keys_that_received_are_listed(
+def test_the_receiving_keys_are_listed(
     run_command: Run,
     run_json: RunJson,
     refuse: Refuse,
@@ -195,7 +195,7 @@ def test_a_group_starts_earlier_and_is_rewound(
     assert (rewound.returncode, rewound.stdout) == (0, "replay done, 1 message\n")
 
 
-def test_a_receiver_begins_with_what_is_in_the_queue(
+def test_a_receiver_begins_with_the_earlier_messages(
     run_command: Run, client: Client, queue: str
 ) -> None:
     client.send(queue, [Message("red", tags=["red"]), Message("blue")])
@@ -246,7 +246,7 @@ def test_a_fair_queue_asks_for_the_group_of_a_message(
     assert client.receive(name, wait_seconds=0) == []
 
 
-def test_a_subscription_is_paused_resumed_and_asked_who_would_get_what(
+def test_a_subscription_is_paused_resumed_and_matched(
     run_command: Run, run_json: RunJson, refuse: Refuse, client: Client, topic: str
 ) -> None:
     client.create_subscription(topic, "paid", {"protocol": "pull", "filter": {"tags": ["paid"]}})
@@ -306,7 +306,7 @@ def test_a_filter_is_tried_before_anybody_has_it(
         (("report", "backlog", "--no-make"), {}, "There is no finished report yet."),
     ],
 )
-def test_an_error_is_one_line_that_says_what_to_do(
+def test_an_error_is_one_line_with_its_remedy(
     run_command: Run, arguments: tuple[str, ...], variables: dict[str, str], expected: str
 ) -> None:
     done = run_command(*arguments, **variables)
@@ -427,7 +427,7 @@ def test_bench_keeps_to_its_rate_and_takes_a_url(
 
 
 @pytest.mark.long
-def test_bench_says_by_metered_hours_which_capacity_is_cheaper(
+def test_bench_names_the_cheaper_capacity_by_metered_hours(
     run_command: Run, run_json: RunJson, start: Start
 ) -> None:
     own = Service(start())  # other tests' use would be more than little
@@ -549,7 +549,7 @@ def test_a_url_gets_messages_when_they_are_due_at_its_rate(
 
 
 @pytest.mark.long
-def test_what_creates_compares_all_with_exact(
+def test_exact_creation_compares_all_attributes(
     run_command: Run, refuse: Refuse, new_queue: NewQueue
 ) -> None:
     queue, topic = new_queue(delay_seconds=5), new_queue().replace("q-", "t-")

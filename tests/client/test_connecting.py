@@ -58,7 +58,7 @@ def test_blanks_around_a_variable_are_left_out(variable: str, around: str) -> No
     "inside", [f"{SECRET}\nmore", f"{SECRET} more", f"{SECRET}é", "\ufeff" + SECRET]
 )
 @pytest.mark.parametrize("variable", ["CIRRUSMQ_ACCESS_KEY_ID", "CIRRUSMQ_SECRET"])
-def test_a_value_that_cannot_be_sent_is_named_and_not_shown(variable: str, inside: str) -> None:
+def test_an_unsendable_value_is_named_and_not_shown(variable: str, inside: str) -> None:
     with pytest.raises(NotConfigured, match=f"^{variable}: character") as caught:
         find_connection(environment=VARIABLES | {variable: inside})
 
@@ -122,7 +122,7 @@ PASSWORD = r"^url: must be a URL without a user and password$"
         ),
     ],
 )
-def test_an_address_that_is_refused_is_named_and_not_shown(
+def test_a_refused_address_is_named_and_not_shown(
     make: Callable[[str], object], words: str, url: str
 ) -> None:
     with pytest.raises(NotConfigured, match=words) as caught:
@@ -184,7 +184,7 @@ def test_a_file_without_certificates_is_named(tmp_path: Path, content: str | Non
 
 
 @either
-def test_a_server_that_does_not_speak_tls_is_told_as_such(list_queues: ListQueues) -> None:
+def test_a_server_without_tls_is_told_as_such(list_queues: ListQueues) -> None:
     with Server() as server, pytest.raises(NotReachable, match="does not speak TLS as it should"):
         list_queues(connection(server.url.replace("http:", "https:")))
 
@@ -200,7 +200,7 @@ def test_calls_go_by_a_proxy(list_queues: ListQueues) -> None:
 
 
 @either
-def test_a_proxy_that_refuses_is_told_as_such(list_queues: ListQueues) -> None:
+def test_a_refusing_proxy_is_told_as_such(list_queues: ListQueues) -> None:
     with (
         Server() as proxy,
         pytest.raises(NotReachable, match=r"the proxy does not connect to https://service\.inv"),

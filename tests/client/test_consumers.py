@@ -54,7 +54,7 @@ def test_members_share_and_each_message_is_handled_once(
 
 
 @pytest.mark.usefixtures("both_consumers")
-def test_results_decide_what_becomes_of_a_message(
+def test_a_message_is_settled_by_its_result(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
     dead = new_queue()
@@ -139,7 +139,7 @@ def test_a_batch_is_handled_when_it_is_full_however_long_it_may_wait(
 
 @pytest.mark.usefixtures("either_consumer")
 @pytest.mark.alone
-def test_a_batch_that_does_not_fill_is_handled_when_it_has_waited(
+def test_an_unfilled_batch_is_handled_after_its_wait(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
     name = new_queue(visibility_timeout_seconds=2)
@@ -156,7 +156,7 @@ def test_a_batch_that_does_not_fill_is_handled_when_it_has_waited(
 
 
 @pytest.mark.usefixtures("either_consumer")
-def test_without_waiting_a_batch_is_what_there_is(
+def test_without_waiting_a_batch_need_not_be_full(
     client: Client, producer: Producer, queue: str, wait_until: Wait
 ) -> None:
     sizes = Sizes()
@@ -311,7 +311,7 @@ def test_an_outage_does_not_end_a_consumer(
 
 
 @pytest.mark.alone
-def test_on_sigterm_running_handlers_end_and_what_was_not_started_is_given_back(
+def test_on_sigterm_running_handlers_end_and_unstarted_messages_are_given_back(
     start_process: StartProcess,
     client: Client,
     producer: Producer,

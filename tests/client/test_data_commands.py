@@ -124,7 +124,7 @@ def test_secrets_of_new_urls_go_to_a_file_of_their_owner_alone(account: Account)
     account.done("import", "apply", path, "--secrets", nowhere)
 
 
-def test_what_holds_messages_is_deleted_with_force(account: Account) -> None:
+def test_a_queue_with_messages_is_deleted_with_force(account: Account) -> None:
     account.run("import", "apply", account.write("version: 1\nqueues: {a: {}}\n"))
     with Client(account.connection) as client:
         client.call("POST", "/queues/a/messages", {"messages": [{"body": "hello"}]})
@@ -136,7 +136,7 @@ def test_what_holds_messages_is_deleted_with_force(account: Account) -> None:
     assert account.run("export").stdout == EMPTY
 
 
-def test_a_step_that_is_refused_ends_the_apply_and_the_next_one_goes_on(account: Account) -> None:
+def test_a_refused_step_ends_the_apply_and_the_next_one_goes_on(account: Account) -> None:
     text = f"version: 1\nqueues: {{a: {{grants: {{{account.name}: send}}}}, b: {{}}}}\n"
     stopped = account.run("import", "apply", account.write(text))
     assert stopped.returncode == 1
@@ -153,7 +153,7 @@ def test_a_plan_in_json_has_every_step(account: Account) -> None:
     assert [step["of"] for step in steps if step["kind"] == "subscription"] == ["sales"] * 3
 
 
-def test_an_apply_in_json_has_the_plan_and_then_what_is_done(account: Account) -> None:
+def test_an_apply_in_json_has_the_plan_and_then_its_steps(account: Account) -> None:
     text = "version: 1\nqueues: {a: {}}\ntopics: {news: {}}\n"
     done = account.done("import", "apply", account.write(text), "--json")
     plan, *steps = map(json.loads, done.splitlines())
@@ -164,7 +164,7 @@ def test_an_apply_in_json_has_the_plan_and_then_what_is_done(account: Account) -
     ]
 
 
-def test_a_service_that_is_not_there_is_told(account: Account, run_command: Run) -> None:
+def test_an_unreachable_service_is_told(account: Account, run_command: Run) -> None:
     told = run_command("data", "import", "plan", str(EXAMPLE), CIRRUSMQ_URL="http://127.0.0.1:9")
     assert told.returncode == 1
     assert "cirrusmq up" in told.stderr

@@ -142,7 +142,7 @@ def test_a_delete_does_not_wait_for_the_end_of_a_long_receive(
 
 @pytest.mark.usefixtures("either_consumer")
 @pytest.mark.parametrize("ordered", [False, True])
-def test_what_was_handled_is_deleted_when_a_consumer_stops(
+def test_a_stopping_consumer_deletes_its_handled_messages(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait, ordered: bool
 ) -> None:
     name = new_queue(ordered=ordered)
@@ -216,7 +216,7 @@ def some(count: int) -> list[Held]:
     return [Held(Received({"id": str(n), "receipt": str(n)}), 30.0, 1.0) for n in range(count)]
 
 
-def test_what_the_store_refused_to_delete_is_deleted_by_a_call_of_its_own(
+def test_a_delete_refused_by_the_store_gets_a_call_of_its_own(
     service: Deletes, settler: Settler, caplog: pytest.LogCaptureFixture
 ) -> None:
     taken = some(4)
@@ -233,7 +233,7 @@ def test_what_the_store_refused_to_delete_is_deleted_by_a_call_of_its_own(
     assert caplog.messages == ["1 of queue q not settled: ReceiptExpired: stale"]
 
 
-def test_a_receipt_that_an_unanswered_receive_deleted_is_no_failure(
+def test_a_receipt_deleted_by_an_unanswered_receive_is_no_failure(
     service: Deletes, settler: Settler, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -243,7 +243,7 @@ def test_a_receipt_that_an_unanswered_receive_deleted_is_no_failure(
     assert caplog.messages == []
 
 
-def test_a_lease_that_is_about_to_end_by_a_receive_is_not_extended_meanwhile() -> None:
+def test_a_lease_ending_with_a_receive_is_not_extended_meanwhile() -> None:
     leases = Leases(Deletes(), Queue("q"))  # type: ignore[arg-type]
     (held,) = some(1)
     before = held.renew

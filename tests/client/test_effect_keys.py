@@ -138,7 +138,7 @@ def received(
     return Received(shown, str(Queue(source) if isinstance(source, str) else source))
 
 
-def test_a_message_that_comes_again_has_its_effect_once(handle: Handle) -> None:
+def test_a_redelivered_message_has_its_effect_once(handle: Handle) -> None:
     message = received("1", "order-17")
     assert handle([message]) == [True]
     assert handle([message, message]) == [False, False]
@@ -175,17 +175,17 @@ def test_each_source_has_its_own_effect(handle: Handle, key: str | None) -> None
     ("one", "other"),
     [("cart-a", "cart-A"), ("cart", "cart "), ("strasse", "straße"), ("e\u0301", "\u00e9")],
 )
-def test_ids_that_a_collation_holds_for_equal_are_two(handle: Handle, one: str, other: str) -> None:
+def test_ids_equal_in_a_collation_are_two(handle: Handle, one: str, other: str) -> None:
     assert handle([received("1", one), received("2", other)]) == [True, True]
 
 
-def test_groups_that_a_collation_holds_for_equal_are_two(stores: Stores) -> None:
+def test_groups_equal_in_a_collation_are_two(stores: Stores) -> None:
     store = stores.transactions()
     for group in ("shop", "Shop"):
         assert _one_by_one(store, [received("1", "order-17")], group) == [True]
 
 
-def test_messages_of_one_id_whose_time_is_not_known_are_two(handle: Handle) -> None:
+def test_messages_of_one_id_and_unknown_time_are_two(handle: Handle) -> None:
     messages = [received(number, "order-17", sent_at=None) for number in "12"]
     assert handle(messages) == [True, True]
     assert handle(messages) == [False, False]
@@ -199,9 +199,7 @@ def test_messages_of_one_id_whose_time_is_not_known_are_two(handle: Handle) -> N
         {"source_queue": "orders", "subscription": "audit"},
     ],
 )
-def test_a_dead_letter_had_the_effect_that_its_source_had(
-    handle: Handle, note: dict[str, Any]
-) -> None:
+def test_a_dead_letter_had_the_effect_of_its_source(handle: Handle, note: dict[str, Any]) -> None:
     origin: Source = Queue("orders", note.get("receiver"))
     if "subscription" in note:
         origin = Subscription("orders", "audit")
@@ -228,7 +226,7 @@ def test_records_of_earlier_releases_are_found(stores: Stores, handle: Handle) -
     assert handle(messages) == [False] * 5
 
 
-def test_a_role_that_may_only_write_goes_on(
+def test_a_write_only_role_goes_on(
     stores: Stores, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     if stores.kind != "dynamodb":
@@ -245,7 +243,7 @@ def test_a_role_that_may_only_write_goes_on(
     assert line.startswith("records of earlier releases in cirrusmq_consumed are not looked for")
 
 
-def test_an_effect_that_is_refused_leaves_no_record_beside_one_of_earlier_releases(
+def test_a_refused_effect_leaves_no_record_beside_one_of_earlier_releases(
     stores: Stores,
 ) -> None:
     stores.write_former("Msg-1", "shop", time.time())
@@ -256,7 +254,7 @@ def test_an_effect_that_is_refused_leaves_no_record_beside_one_of_earlier_releas
     assert _together(stores.transactions(), [received("1"), received("2")]) == [False, True]
 
 
-def test_what_is_dropped_is_told(handle: Handle, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_dropped_message_is_told(handle: Handle, caplog: pytest.LogCaptureFixture) -> None:
     handle([received("1", "order-17")])
     assert not caplog.records
     with caplog.at_level(logging.INFO, "cirrusmq_client"):
@@ -302,7 +300,7 @@ def _sequence(message: Sequence[Received], connection: Any) -> None: ...
 
 
 @pytest.mark.parametrize("handler", [_single, _text, _bare, lambda message, connection: None])
-def test_a_handler_of_single_messages_is_refused_where_each_gives_lists(handler: Any) -> None:
+def test_with_each_a_handler_of_single_messages_is_refused(handler: Any) -> None:
     with pytest.raises(TypeError, match="gives the handler lists of one message: message"):
         ExactlyOnce(SqlTransactions(create_engine("sqlite://")), "shop", each=True)(handler)
     ExactlyOnce(SqlTransactions(create_engine("sqlite://")), "shop")(handler)

@@ -76,7 +76,7 @@ def hole(stack: Any) -> Iterator[Hole]:
 
 
 @pytest.mark.alone
-def test_on_sigterm_a_consumer_that_gets_no_answer_ends_within_its_grace_time(
+def test_on_sigterm_an_unanswered_consumer_ends_within_its_grace_time(
     start_process: StartProcess, producer: Producer, new_queue: NewQueue, hole: Hole
 ) -> None:
     """Handlers of 3 s run then, results and messages to give back wait for an answer."""

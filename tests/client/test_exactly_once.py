@@ -229,7 +229,7 @@ def some(*ids: str, **fields: Any) -> list[Received]:
     return [Received({"id": each, "body": each, **fields}) for each in ids]
 
 
-def test_a_batch_leaves_out_what_had_its_effect(engine: Engine) -> None:
+def test_a_batch_leaves_out_messages_handled_before(engine: Engine) -> None:
     once = ExactlyOnce(SqlTransactions(engine), "shop")
     seen: list[list[str]] = []
 
@@ -244,7 +244,7 @@ def test_a_batch_leaves_out_what_had_its_effect(engine: Engine) -> None:
     assert effects(engine) == {"a": 1, "b": 1, "c": 1}
 
 
-def test_a_message_that_is_twice_in_a_batch_has_one_effect_and_one_result(engine: Engine) -> None:
+def test_a_message_twice_in_a_batch_has_one_effect_and_one_result(engine: Engine) -> None:
     once = ExactlyOnce(SqlTransactions(engine), "shop")
     noted = {"attributes": {DEDUPLICATION_ATTRIBUTE: "order-7"}, "sent_at": SENT}
     results: list[HandlerResult] = [Retry(after=3), None]
@@ -312,7 +312,7 @@ def at_once(one: Callable[[Any], object], other: Callable[[Any], object]) -> lis
     return sorted(map(str, results))
 
 
-def test_batches_that_share_messages_write_each_once(engine: Engine) -> None:
+def test_batches_with_shared_messages_write_each_once(engine: Engine) -> None:
     handle = ExactlyOnce(SqlTransactions(engine), "shop").handle_together
     one, other = some("a", "b", "c"), some("d", "c", "b")
 
@@ -332,7 +332,7 @@ def test_two_at_once_write_once(engine: Engine) -> None:
     assert effects(engine) == {"order": 1}
 
 
-def test_what_is_refused_leaves_neither_effect_nor_record(engine: Engine) -> None:
+def test_a_refused_message_leaves_neither_effect_nor_record(engine: Engine) -> None:
     once = ExactlyOnce(SqlTransactions(engine), "shop")
 
     def refuse(result: Retry | DeadLetter) -> Callable[[Received, Connection], HandlerResult]:
@@ -453,7 +453,7 @@ def test_a_refused_message_writes_no_items(dynamodb: Any) -> None:
     assert counted(dynamodb) == {"order": 1}
 
 
-def test_a_condition_of_the_consumer_that_fails_is_its_own_error(dynamodb: Any) -> None:
+def test_a_failed_condition_of_the_consumer_is_its_own_error(dynamodb: Any) -> None:
     once = ExactlyOnce(DynamoDBTransactions(dynamodb), "shop")
 
     def conditional(message: Received, writes: list[dict[str, Any]]) -> None:
@@ -471,7 +471,7 @@ def count_effects(messages: list[Received], writes: list[dict[str, Any]]) -> Non
         count_effect(message, writes)
 
 
-def test_a_batch_of_items_leaves_out_what_had_its_effect(dynamodb: Any) -> None:
+def test_a_batch_of_items_leaves_out_messages_handled_before(dynamodb: Any) -> None:
     once = ExactlyOnce(DynamoDBTransactions(dynamodb), "shop")
     assert once.handle_together(some("a", "b"), count_effects) == [None, None]
     assert once.handle_together(some("c", "b", "d", "a"), count_effects) == [
@@ -486,7 +486,7 @@ def test_a_batch_of_items_leaves_out_what_had_its_effect(dynamodb: Any) -> None:
     assert counted(dynamodb) == dict.fromkeys("abcd", 1)
 
 
-def test_a_batch_that_is_too_large_for_a_transaction_says_so(dynamodb: Any) -> None:
+def test_a_batch_too_large_for_a_transaction_says_so(dynamodb: Any) -> None:
     once = ExactlyOnce(DynamoDBTransactions(dynamodb), "shop")
     with pytest.raises(ValueError, match="at most 100 items, not 51 records and 51 writes"):
         once.handle_together(some(*map(str, range(51))), count_effects)

@@ -50,7 +50,7 @@ class Failing:
 
 @pytest.mark.alone
 @pytest.mark.parametrize("batches", [None, Batches(max_batch=8)], ids=["single", "batches"])
-def test_a_handler_that_raises_gets_few_deliveries(
+def test_a_raising_handler_gets_few_deliveries(
     client: Client,
     producer: Producer,
     queue: str,
@@ -104,7 +104,7 @@ def test_the_retry_policy_goes_before_the_waits_of_the_library(
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_a_dead_letter_makes_the_queue_that_it_lacks(
+def test_a_dead_letter_makes_its_missing_queue(
     client: Client,
     producer: Producer,
     new_queue: NewQueue,
@@ -176,7 +176,7 @@ def test_a_dead_letter_without_a_queue_waits(
     assert len(refused) == (1 if wanted else 0), "it is tried once a minute"
 
 
-def test_a_dead_letter_of_a_group_whose_policy_drops_makes_its_queue(
+def test_a_dead_letter_of_a_group_with_a_dropping_policy_makes_its_queue(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
     group: Any = {"protocol": "pull", "retry": {"policy": "exponential_decay"}}
@@ -213,7 +213,7 @@ def test_a_missing_queue_is_waited_for(
     client.delete_queue(name)
 
 
-def test_a_missing_queue_is_made_where_its_attributes_are_given(
+def test_a_missing_queue_is_made_with_the_given_attributes(
     client: Client, producer: Producer, wait_until: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = unused("q")
@@ -235,7 +235,7 @@ def test_a_missing_queue_is_made_where_its_attributes_are_given(
     assert client.show_queue(name)["ordered"] is True
 
 
-def test_what_cannot_be_made_is_waited_for(
+def test_a_queue_refused_at_create_is_waited_for(
     client: Client, wait_until: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = unused("q")

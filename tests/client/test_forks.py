@@ -85,7 +85,7 @@ def test_a_tls_connection_of_the_parent_is_left_alone_by_children(tmp_path: Path
     assert len(told) == 3
 
 
-def test_what_lingers_at_a_fork_is_sent_by_the_parent_alone(
+def test_at_a_fork_the_parent_alone_sends_the_lingering_messages(
     program: Program, client: Client, queue: str
 ) -> None:
     told = program.told("linger", queue)
@@ -104,9 +104,7 @@ def test_a_consumer_of_the_parent_is_left_alone_by_its_child(program: Program, q
     assert told[0]["who"] == "child"
 
 
-def test_a_consumer_that_was_used_before_a_fork_runs_in_the_child(
-    program: Program, queue: str
-) -> None:
+def test_a_consumer_used_before_a_fork_runs_in_the_child(program: Program, queue: str) -> None:
     told = program.told("consume_in_child", queue)
 
     assert told == [{"who": "child", "got": ["one", "two"]}]
@@ -118,9 +116,7 @@ def test_an_async_client_works_in_the_loops_of_children(program: Program, queue:
     assert [each["right"] for each in told] == [True] * 4
 
 
-def test_a_transaction_that_is_open_at_a_fork_publishes_in_the_child(
-    program: Program, topic: str
-) -> None:
+def test_a_transaction_open_at_a_fork_publishes_in_the_child(program: Program, topic: str) -> None:
     told = program.told("transact", topic)
 
     assert told == [
@@ -142,7 +138,7 @@ def test_tokens_differ_between_children(program: Program) -> None:
 
 
 @pytest.mark.long
-def test_children_of_multiprocessing_send_what_lingers_when_they_end(
+def test_ending_children_of_multiprocessing_send_lingering_messages(
     program: Program, client: Client, queue: str
 ) -> None:
     told = program.told("end_child", queue)
@@ -166,14 +162,14 @@ def test_a_forked_program_sends_its_own_messages_when_it_ends(
     assert bodies(client, queue) == sorted(["parent", *(f"child {n}" for n in range(100))])
 
 
-def test_a_program_sends_what_lingers_when_it_ends(
+def test_an_ending_program_sends_its_lingering_messages(
     program: Program, client: Client, queue: str
 ) -> None:
     assert program.told("end", queue) == []
     assert len(bodies(client, queue)) == 100
 
 
-def test_a_program_that_ends_without_a_service_tells_how_many_are_lost(lonely: Program) -> None:
+def test_a_program_ending_without_a_service_tells_how_many_are_lost(lonely: Program) -> None:
     told, status, errors = lonely.run("end", "none")
 
     assert (told, status) == ([], 1)
@@ -183,7 +179,7 @@ def test_a_program_that_ends_without_a_service_tells_how_many_are_lost(lonely: P
     assert errors.count("\n") == 1
 
 
-def test_a_program_does_not_wait_for_a_service_that_hangs(unused_port: int) -> None:
+def test_a_program_does_not_wait_for_a_hanging_service(unused_port: int) -> None:
     with socket.create_server(("127.0.0.1", unused_port)):
         url = f"http://127.0.0.1:{unused_port}"
         program = Program(Connection(url=url, access_key_id="a", secret="b"))
@@ -193,7 +189,7 @@ def test_a_program_does_not_wait_for_a_service_that_hangs(unused_port: int) -> N
     assert errors.startswith("cirrusmq_client: 100 messages were not sent before the program ended")
 
 
-def test_children_that_end_without_a_service_tell_how_many_are_lost(lonely: Program) -> None:
+def test_children_ending_without_a_service_tell_how_many_are_lost(lonely: Program) -> None:
     told, _, errors = lonely.run("end_child", "none")
 
     assert [each["status"] for each in told] == [1, 1, 1]
@@ -201,14 +197,14 @@ def test_children_that_end_without_a_service_tell_how_many_are_lost(lonely: Prog
 
 
 @pytest.mark.long
-def test_a_program_that_saw_every_error_ends_as_it_likes(lonely: Program) -> None:
+def test_a_program_ends_as_it_likes_after_seeing_every_error(lonely: Program) -> None:
     told, status, errors = lonely.run("end_looking", "none")
 
     assert (told, status, errors) == ([{"errors": ["NotReachable"] * 3}], 0, "")
 
 
 @pytest.mark.long
-def test_a_producer_that_is_closed_without_a_service_logs_how_many_are_lost(
+def test_a_producer_closed_without_a_service_logs_how_many_are_lost(
     lonely: Program,
 ) -> None:
     _, _, errors = lonely.run("close", "none")

@@ -89,7 +89,7 @@ def told(handler: object) -> str:
 
 
 @pytest.mark.parametrize("handler", [*NEVER, *COROUTINES], ids=told)
-def test_a_handler_that_cannot_work_is_refused_before_it_gets_a_message(handler: Any) -> None:
+def test_an_unusable_handler_is_refused_before_its_first_message(handler: Any) -> None:
     client = Client(NOWHERE)
     ways: list[Callable[[], object]] = [
         lambda: Consumer("orders", handler, client=client),
@@ -104,7 +104,7 @@ def test_a_handler_that_cannot_work_is_refused_before_it_gets_a_message(handler:
 
 
 @pytest.mark.parametrize("handler", NEVER, ids=told)
-def test_a_handler_that_cannot_work_is_refused_by_asyncio_too(handler: Any) -> None:
+def test_an_unusable_handler_is_refused_by_asyncio_too(handler: Any) -> None:
     async def use() -> None:
         async with AsyncClient(NOWHERE) as client:
             for options in ({}, {"batches": Batches()}):
@@ -126,7 +126,7 @@ def test_coroutine_functions_are_for_an_async_consumer(handler: Any) -> None:
 
 
 @pytest.mark.parametrize("handler", [with_tools, partial(with_tools)], ids=told)
-def test_exactly_once_refuses_what_it_cannot_call_in_a_transaction(handler: Any) -> None:
+def test_exactly_once_refuses_a_handler_unfit_for_a_transaction(handler: Any) -> None:
     with pytest.raises(TypeError, match="handler"):
         ExactlyOnce(Store(), "shop")(handler)
     with pytest.raises(TypeError, match="handler"):
@@ -134,7 +134,7 @@ def test_exactly_once_refuses_what_it_cannot_call_in_a_transaction(handler: Any)
 
 
 @pytest.mark.parametrize("handler", [print, [].append, Handler(), Handler().__call__, lambda m: m])
-def test_what_may_work_is_taken(handler: Any) -> None:
+def test_a_usable_handler_is_taken(handler: Any) -> None:
     Consumer("orders", handler, client=Client(NOWHERE))
 
 
@@ -178,7 +178,7 @@ def service() -> Iterator[Service]:
     [(name, batches) for name in UNKNOWN for batches in (None, Batches(max_batch=2))]
     + [("tuple", None), ("list", None)],
 )
-def test_an_unknown_result_is_a_failure_that_is_told(
+def test_an_unknown_result_is_a_failure_and_is_told(
     service: Service, caplog: pytest.LogCaptureFixture, name: str, batches: Batches | None
 ) -> None:
     make = (UNKNOWN | SEVERAL)[name]
@@ -245,7 +245,7 @@ def test_nothing_is_written_once_for_an_unknown_result(
 
 
 @pytest.mark.parametrize("after", ["5", float("nan"), True, b"5", [1], {"seconds": 5}], ids=repr)
-def test_a_retry_refuses_what_is_no_time(after: Any) -> None:
+def test_a_retry_refuses_an_invalid_time(after: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"after must be .* seconds"):
         Retry(after=after)
 
@@ -259,7 +259,7 @@ def test_a_retry_takes_a_timedelta_and_keeps_to_the_range_of_the_service() -> No
     assert Retry().delay_seconds is None
 
 
-def test_a_reason_that_cannot_be_text_is_told_by_its_type() -> None:
+def test_a_reason_without_text_is_told_by_its_type() -> None:
     """It would never settle otherwise: the message is hopeless each time."""
 
     class Broken:
@@ -275,7 +275,7 @@ def test_a_reason_that_cannot_be_text_is_told_by_its_type() -> None:
     "error", [SystemExit, GeneratorExit, asyncio.CancelledError, StopIteration]
 )
 @pytest.mark.parametrize("batches", [None, Batches()], ids=["single", "batches"])
-def test_what_a_handler_raises_is_its_failure(
+def test_a_raised_error_is_the_handlers_failure(
     service: Service,
     caplog: pytest.LogCaptureFixture,
     error: type[BaseException],
@@ -293,7 +293,7 @@ def test_what_a_handler_raises_is_its_failure(
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, pytest.fail.Exception])
-def test_what_ends_a_test_is_raised(service: Service, error: type[BaseException]) -> None:
+def test_an_abort_of_a_test_is_raised(service: Service, error: type[BaseException]) -> None:
     def handle(_: Any) -> None:
         raise error("stop")
 

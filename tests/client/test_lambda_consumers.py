@@ -24,7 +24,7 @@ def failed(answer: dict[str, Any]) -> list[str]:
     return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
 
-def test_only_what_failed_is_told_and_what_succeeded_has_no_second_effect() -> None:
+def test_only_failures_are_told_and_successes_have_no_second_effect() -> None:
     store = Store()
     fails = {"2", "3"}
 
@@ -44,7 +44,7 @@ def test_only_what_failed_is_told_and_what_succeeded_has_no_second_effect() -> N
     assert store.written == ["0", "1", "4", "2", "3"]
 
 
-def test_of_two_messages_with_one_id_only_the_one_that_failed_is_told() -> None:
+def test_of_two_messages_with_one_id_only_the_failed_is_told() -> None:
     """A dead-letter queue has a message twice that two receivers gave up."""
     records = [
         {"messageId": "Msg-1", "receiptHandle": receipt, "body": receipt, "eventSource": source}
@@ -78,7 +78,7 @@ def test_after_a_failure_the_rest_of_its_group_fails_unhandled() -> None:
 
 
 @pytest.mark.parametrize("source", ["cirrusmq", "aws:sqs", None])
-def test_what_was_not_begun_is_named_so_where_the_service_reads_it(source: str | None) -> None:
+def test_unbegun_messages_are_marked_for_cirrusmq_alone(source: str | None) -> None:
     records = [
         {"messageId": number, "receiptHandle": f"r{number}", "body": number}
         | {"attributes": {"MessageGroupId": "g"}}

@@ -77,7 +77,7 @@ def test_a_repeated_receive_gets_the_same_messages_and_receipts(
     assert left(client, queue) == 0
 
 
-def test_a_repeated_delete_finds_the_messages_gone_and_that_is_success(
+def test_a_repeated_delete_finds_the_messages_gone_and_succeeds(
     proxy: Any, lossy: Client, client: Client, queue: str
 ) -> None:
     client.send(queue, [Message("a"), Message("b")])
@@ -89,7 +89,7 @@ def test_a_repeated_delete_finds_the_messages_gone_and_that_is_success(
     assert [each.code for each in lossy.delete(queue, receipts).failed] == ["ReceiptExpired"] * 2
 
 
-def test_a_queue_whose_deletion_was_not_answered_is_deleted(
+def test_a_queue_with_an_unanswered_deletion_is_deleted(
     proxy: Any, lossy: Client, queue: str
 ) -> None:
     proxy.lose(queue)
@@ -98,9 +98,7 @@ def test_a_queue_whose_deletion_was_not_answered_is_deleted(
         lossy.delete_queue(queue)
 
 
-def test_what_would_do_more_when_made_twice_is_not_repeated(
-    proxy: Any, lossy: Client, queue: str
-) -> None:
+def test_an_unanswered_purge_is_not_repeated(proxy: Any, lossy: Client, queue: str) -> None:
     proxy.lose("/purge")
     with pytest.raises(errors.NoAnswer) as caught:
         lossy.purge_queue(queue)

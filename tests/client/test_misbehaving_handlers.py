@@ -219,7 +219,7 @@ def test_every_message_comes_until_its_handler_behaves(
 @pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("batches", BOTH_WAYS, ids=["single", "batches"])
-def test_a_broadcasting_member_reads_on_behind_every_handler_that_fails(
+def test_a_broadcasting_member_reads_on_after_every_failing_handler(
     stack: Any, client: Client, topic: str, kind: str, batches: Batches | None
 ) -> None:
     handler = Handler()
@@ -319,7 +319,7 @@ DEATHS: list[tuple[type, str, BaseException, str]] = [
 
 
 @pytest.mark.parametrize(("owner", "method", "error", "kind"), DEATHS)
-def test_run_raises_what_a_worker_died_of(
+def test_run_raises_the_error_of_a_dead_worker(
     stack: Any,
     client: Client,
     new_queue: NewQueue,
@@ -347,7 +347,7 @@ def test_run_raises_what_a_worker_died_of(
 @pytest.mark.few(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("call", ["delete", "delete_and_receive", "change_visibility", "give_back"])
-def test_a_call_that_fails_by_a_bug_does_not_end_what_makes_it(
+def test_a_bug_in_a_call_does_not_end_its_caller(
     stack: Any,
     client: Client,
     new_queue: NewQueue,
@@ -401,7 +401,7 @@ def test_a_call_that_fails_by_a_bug_does_not_end_what_makes_it(
 @pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", ["load", "save"])
-def test_a_broadcasting_member_whose_progress_fails_says_so(
+def test_a_broadcasting_member_tells_its_failed_progress(
     stack: Any, client: Client, topic: str, kind: str, method: str
 ) -> None:
     error = OSError("the disk is full")
@@ -416,7 +416,7 @@ def test_a_broadcasting_member_whose_progress_fails_says_so(
     assert raised.__cause__ is error
 
 
-def test_who_cancels_every_task_of_a_loop_ends_the_consumer_and_loses_nothing(
+def test_cancelling_every_task_of_a_loop_ends_the_consumer_and_loses_nothing(
     stack: Any, client: Client, new_queue: NewQueue
 ) -> None:
     name = new_queue(visibility_timeout_seconds=600)
@@ -448,7 +448,7 @@ def test_who_cancels_every_task_of_a_loop_ends_the_consumer_and_loses_nothing(
     assert (counts["active"], counts["inactive"]) == (6, 0)
 
 
-def test_one_task_that_is_cancelled_from_outside_ends_run(stack: Any, queue: str) -> None:
+def test_one_task_cancelled_from_outside_ends_run(stack: Any, queue: str) -> None:
     async def use() -> None:
         async with AsyncClient(stack.connection) as client:
             consumer = AsyncConsumer(queue, nothing_of, client=client, wait_seconds=1)
@@ -478,7 +478,7 @@ class Told(logging.Handler):
             self.at_once.set()
 
 
-def test_a_handler_that_blocks_the_loop_past_its_leases_is_told_while_it_does(
+def test_a_handler_blocking_the_loop_past_its_leases_is_told_meanwhile(
     stack: Any, client: Client, new_queue: NewQueue
 ) -> None:
     name = new_queue(visibility_timeout_seconds=1)
@@ -513,7 +513,7 @@ def test_a_handler_that_blocks_the_loop_past_its_leases_is_told_while_it_does(
     assert not any(watch.is_alive() for watch in watches)
 
 
-def test_a_handler_that_awaits_past_its_lease_is_not_told(
+def test_a_handler_awaiting_past_its_lease_is_not_told(
     stack: Any, client: Client, new_queue: NewQueue, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = new_queue(visibility_timeout_seconds=1)

@@ -183,7 +183,7 @@ def test_the_command_prints_the_policy_of_queues(own: OwnStack) -> None:
         (("missing", "--aws-account", "123456789012"), 1, "no queue missing"),
     ],
 )
-def test_the_command_names_what_is_wrong(
+def test_the_command_names_the_mistake(
     own: OwnStack, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     ended, told = own.command("iam-policy", *arguments)
@@ -191,7 +191,7 @@ def test_the_command_names_what_is_wrong(
     assert said in told
 
 
-def test_a_deployment_that_names_no_tables_has_no_policy(run_command: Run) -> None:
+def test_a_deployment_without_named_tables_has_no_policy(run_command: Run) -> None:
     done = run_command("iam-policy", "orders", "--aws-account", "123456789012")
     assert done.returncode == 1
     assert "InProcess=true" in done.stderr

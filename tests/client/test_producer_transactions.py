@@ -106,7 +106,7 @@ def test_both_take_place(shop: Shop, transact: Any) -> None:
     assert (shop.orders(), shop.published()) == (["both"], ["one", "two"])
 
 
-def test_neither_takes_place_where_the_work_fails(shop: Shop, transact: Any) -> None:
+def test_neither_takes_place_if_the_work_fails(shop: Shop, transact: Any) -> None:
     with pytest.raises(Exception, match="NOT NULL"):
         transact.run(["one"], shop.write(None))
 
@@ -115,7 +115,7 @@ def test_neither_takes_place_where_the_work_fails(shop: Shop, transact: Any) -> 
     assert transact.check() == 0
 
 
-def test_a_check_decides_what_a_producer_left(shop: Shop, transact: Any) -> None:
+def test_a_check_decides_abandoned_transactions(shop: Shop, transact: Any) -> None:
     """It died behind its local transaction, or before it."""
     there = shop.prepare("there")
     shop.store.run(there, shop.write("there"))
@@ -129,7 +129,7 @@ def test_a_check_decides_what_a_producer_left(shop: Shop, transact: Any) -> None
     assert len(shop.client.commit(shop.topic, there)) == 1
 
 
-def test_a_local_transaction_that_a_check_took_over_does_not_take_place(
+def test_a_local_transaction_taken_over_by_a_check_does_not_take_place(
     shop: Shop, transact: Any
 ) -> None:
     handle = shop.prepare("late")
@@ -207,7 +207,7 @@ def test_a_commit_without_an_answer_is_left_to_a_check(
     assert (shop.orders(), shop.published()) == (["x"], ["x"])
 
 
-def test_a_local_transaction_that_is_too_late_is_a_conflict(shop: Shop) -> None:
+def test_a_late_local_transaction_is_a_conflict(shop: Shop) -> None:
     transaction = Producer(shop.client).transaction(shop.topic, check=shop.store)
 
     def work(connection: Connection) -> None:

@@ -53,7 +53,7 @@ def test_half_an_emoji_in_a_list_is_found_before_anything_is_sent(
     assert left(client, queue) == 0
 
 
-def test_half_an_emoji_from_an_iterator_tells_what_was_sent_before(
+def test_half_an_emoji_from_an_iterator_tells_the_messages_sent_before(
     either: Any, client: Client, queue: str
 ) -> None:
     with pytest.raises(PartlySent, match="32 messages were sent, then: body:") as caught:
@@ -63,7 +63,7 @@ def test_half_an_emoji_from_an_iterator_tells_what_was_sent_before(
     assert not caught.value.uncertain
 
 
-def test_an_iterator_that_fails_tells_what_was_sent_before(
+def test_a_failing_iterator_tells_the_messages_sent_before(
     either: Any, client: Client, queue: str
 ) -> None:
     def read() -> Iterator[str]:
@@ -77,7 +77,7 @@ def test_an_iterator_that_fails_tells_what_was_sent_before(
     assert len(caught.value.sent) == left(client, queue) == 16
 
 
-def test_a_refusal_of_the_service_tells_what_was_sent_before(
+def test_a_refusal_of_the_service_tells_the_messages_sent_before(
     either: Any, client: Client, new_queue: NewQueue
 ) -> None:
     queue = new_queue(max_message_bytes=1_024)
@@ -90,7 +90,7 @@ def test_a_refusal_of_the_service_tells_what_was_sent_before(
         either.send_batch(queue, ["m" * 2_000])
 
 
-def test_an_error_of_any_kind_in_a_later_call_tells_what_was_sent_before(
+def test_an_error_of_any_kind_in_a_later_call_tells_the_messages_sent_before(
     client: Client, new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue, calls = new_queue(), list[int]()

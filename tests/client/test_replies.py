@@ -34,7 +34,7 @@ def double(message: Received) -> Reply:
 
 
 @pytest.mark.parametrize("attributes", [{}, {"ordered": True}, {"fair": True}])
-def test_a_consumers_reply_reaches_who_asks(
+def test_a_consumers_reply_reaches_the_asker(
     client: Client, new_queue: NewQueue, attributes: dict[str, Any]
 ) -> None:
     queue = new_queue(**attributes)
@@ -105,7 +105,7 @@ def test_a_request_is_alone_in_its_call(client: Client, queue: str) -> None:
     assert caught.value.parameter == "messages"
 
 
-def test_what_asks_for_no_reply_has_none(
+def test_a_message_has_no_reply_without_asking(
     client: Client, new_queue: NewQueue, wait_until: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = new_queue(visibility_timeout_seconds=1)

@@ -167,7 +167,7 @@ def send(producer: Producer, *bodies: str, queue: str = "q", **fields: Any) -> l
     return [producer.send_soon(queue, Message(body), **fields) for body in bodies]
 
 
-def test_what_comes_within_the_linger_goes_as_one_send(service: Service, make: Any) -> None:
+def test_messages_within_the_linger_go_as_one_send(service: Service, make: Any) -> None:
     producer = make(linger=0.2)
 
     futures = send(producer, *"abcde")
@@ -258,7 +258,7 @@ def test_a_group_s_delays_keep_its_order_too(service: Service, make: Any) -> Non
     assert service.batches == [["0", "1"], ["2", "3"], ["4", "5"]]
 
 
-def test_what_replaces_under_a_key_goes_alone_and_one_behind_the_other(
+def test_replacements_of_a_key_go_alone_and_one_behind_the_other(
     service: Service, make: Any, wait_until: Wait
 ) -> None:
     """The last one is to wait: none may overtake another one of its key, and other keys do."""
@@ -320,9 +320,7 @@ def test_a_refused_message_fails_its_own_future_alone(service: Service, make: An
     assert len(service.calls) == 1
 
 
-def test_a_message_for_which_a_whole_call_is_refused_fails_its_own_future_alone(
-    service: Service, make: Any
-) -> None:
+def test_of_a_refused_call_only_the_malformed_message_fails(service: Service, make: Any) -> None:
     bodies = [*map(str, range(10)), "malformed", *map(str, range(11, 16))]
 
     futures = send(make(linger=10), *bodies, group="g")
@@ -345,7 +343,7 @@ def test_a_message_for_which_a_whole_call_is_refused_fails_its_own_future_alone(
     ],
     ids=lambda error: error.code,
 )
-def test_a_call_that_fails_is_the_error_of_each_and_not_made_again(
+def test_a_failed_call_is_the_error_of_each_and_not_made_again(
     service: Service, make: Any, failure: CirrusMQError
 ) -> None:
     service.fail = failure
@@ -377,7 +375,7 @@ def test_an_odd_answer_leaves_no_future_open(
     assert [type(each) for each in found] == [error] * 3
 
 
-def test_what_is_wrong_before_it_is_sent_is_told_at_once(make: Any) -> None:
+def test_a_wrong_argument_is_told_at_once(make: Any) -> None:
     with pytest.raises(TypeError):
         make().send_soon("q", "a", colour="red")
 
@@ -420,7 +418,7 @@ def test_a_sender_waits_while_too_much_has_no_answer(
     assert [future.result(WAIT).id for future in accepted] == ["x" * 100] * 80
 
 
-def test_a_message_larger_than_all_that_may_wait_is_sent_alone(
+def test_a_message_above_the_waiting_limit_is_sent_alone(
     service: Service, make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lingering, "WAITING_BYTES", 10)
@@ -430,7 +428,7 @@ def test_a_message_larger_than_all_that_may_wait_is_sent_alone(
     assert [future.result(WAIT).id[0] for future in futures] == ["x", "y"]
 
 
-def test_a_callback_that_sends_more_does_not_wait_for_itself(
+def test_a_sending_callback_does_not_wait_for_itself(
     make_blocking: Any, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lingering, "WAITING_MESSAGES", 1)
@@ -461,7 +459,7 @@ def test_a_cancelled_message_is_not_sent(service: Service, make: Any) -> None:
         a.result(WAIT)
 
 
-def test_a_flush_sends_what_waits_without_lingering(service: Service, make: Any) -> None:
+def test_a_flush_sends_without_lingering(service: Service, make: Any) -> None:
     producer = make(linger=10)
     futures = [*send(producer, *"abc"), *send(producer, "d", queue="other")]
 
@@ -472,7 +470,7 @@ def test_a_flush_sends_what_waits_without_lingering(service: Service, make: Any)
     assert producer.flush()
 
 
-def test_a_flush_says_that_its_time_is_over(service: Service, make: Any) -> None:
+def test_a_flush_tells_its_timeout(service: Service, make: Any) -> None:
     producer = make(linger=0)
     service.hold()
     send(producer, "a")
@@ -480,7 +478,7 @@ def test_a_flush_says_that_its_time_is_over(service: Service, make: Any) -> None
     assert not producer.flush(0.05)
 
 
-def test_closing_sends_what_waits_and_takes_no_more(service: Service, make: Any) -> None:
+def test_closing_sends_waiting_messages_and_takes_no_more(service: Service, make: Any) -> None:
     producer = make(linger=10)
     futures = send(producer, *map(str, range(40)))
 
@@ -492,7 +490,7 @@ def test_closing_sends_what_waits_and_takes_no_more(service: Service, make: Any)
     producer.close()
 
 
-def test_what_a_closed_producer_could_not_send_has_an_error(
+def test_messages_unsent_by_a_closed_producer_have_an_error(
     service: Service, make: Any, wait_until: Wait
 ) -> None:
     producer = make(linger=0, sends=1)
@@ -511,7 +509,7 @@ def test_what_a_closed_producer_could_not_send_has_an_error(
     service.release()
 
 
-def test_who_waits_for_room_when_the_producer_is_closed_is_told(
+def test_a_sender_waiting_for_room_is_told_of_the_close(
     service: Service, make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lingering, "WAITING_MESSAGES", 1)
@@ -593,7 +591,7 @@ def test_a_topic_gets_each_message_once_and_groups_in_order_though_answers_are_l
     assert [n for n in got if not n % 2] == list(range(0, 120, 2))
 
 
-def test_a_message_that_a_topic_refuses_fails_alone(lossy_producer: Any, topic: str) -> None:
+def test_a_message_refused_by_a_topic_fails_alone(lossy_producer: Any, topic: str) -> None:
     tags = {"c": ["t"] * 11}
 
     futures = [
@@ -619,7 +617,7 @@ def test_the_last_one_under_a_key_waits_in_the_queue(client: Client, queue: str)
     assert bodies(client, queue) == ["4", "other"]
 
 
-def test_messages_that_the_service_refuses_fail_alone(client: Client, new_queue: NewQueue) -> None:
+def test_messages_refused_by_the_service_fail_alone(client: Client, new_queue: NewQueue) -> None:
     name = new_queue(max_message_bytes=1_024)
     wrong = {1: "x" * 2_000, 3: "y"}
     with Producer(client) as producer:
@@ -640,7 +638,7 @@ def test_messages_that_the_service_refuses_fail_alone(client: Client, new_queue:
     assert bodies(client, name) == ["0", "2", "4", "5", "6", "7"]
 
 
-def test_a_loop_that_ends_leaves_no_future_open(service: Any) -> None:
+def test_an_ending_loop_leaves_no_future_open(service: Any) -> None:
     """As `asyncio.run` ends: every task is cancelled."""
     service.hold()
     futures: list[asyncio.Future[Sent]] = []
@@ -678,7 +676,7 @@ def test_a_cancelled_close_leaves_no_future_open() -> None:
     assert [type(error) for error in asyncio.run(close())] == [NotSent] * 20
 
 
-def test_who_waits_for_room_and_is_cancelled_sends_nothing(
+def test_a_send_cancelled_before_it_has_room_sends_nothing(
     service: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lingering, "WAITING_MESSAGES", 1)
@@ -727,7 +725,7 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("script", [SENDING, SENDING_ASYNC], ids=["blocking", "asyncio"])
 @pytest.mark.parametrize("end", ["signal", "end"])
-def test_a_process_that_is_ended_sends_what_waits(
+def test_an_ended_process_sends_its_waiting_messages(
     start_process: StartProcess, client: Client, queue: str, end: str, script: str
 ) -> None:
     running = start_process(sys.executable, "-c", script, queue, end)
@@ -741,7 +739,7 @@ def test_a_process_that_is_ended_sends_what_waits(
 
 
 class TestProducersOfOneClient:
-    def test_they_send_together_what_waits(self, service: Service, make: Any) -> None:
+    def test_they_send_their_messages_together(self, service: Service, make: Any) -> None:
         producers = [make(linger=0.3) for _ in range(3)]
 
         futures = [send(each, f"{n}")[0] for n, each in enumerate(producers)]
@@ -780,7 +778,7 @@ class TestProducersOfOneClient:
         assert good.result(WAIT).id == "good"
         assert isinstance(error_of(bad), errors.InvalidParameter)
 
-    def test_one_that_closes_waits_for_what_another_sends(
+    def test_a_closing_producer_waits_for_the_send_of_another(
         self, service: Service, make: Any, wait_until: Wait
     ) -> None:
         first, second = make(linger=0.2), make(linger=10.0)
@@ -796,7 +794,7 @@ class TestProducersOfOneClient:
         assert (mine.result(WAIT).id, theirs.result(WAIT).id) == ("a", "b")
         assert len(service.batches) == 1
 
-    def test_what_is_sent_along_is_answered_though_its_sender_is_closed(
+    def test_a_message_sent_along_is_answered_after_its_senders_close(
         self, service: Service, make: Any, wait_until: Wait
     ) -> None:
         first, second = make(linger=0.2), make(linger=10.0)

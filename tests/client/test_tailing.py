@@ -50,14 +50,14 @@ def test_a_topic_is_followed_in_json_and_nobody_else_gets_less(
     assert process.wait(30) == 0
 
 
-def test_what_is_neither_a_queue_nor_a_topic_is_one_line(refuse: Refuse) -> None:
+def test_an_unknown_name_is_told_in_one_line(refuse: Refuse) -> None:
     told = refuse("tail", "none")
     assert ("no queue and no topic none" in told, told.count("\n")) == (True, 1)
     assert "none" in refuse("tail", "none", "--topic")
     assert "--since" in refuse("tail", "none", "--since", "yesterday", code=2)
 
 
-def test_what_was_active_before_is_not_shown_and_what_comes_is_shown_once(
+def test_earlier_messages_are_not_shown_and_later_ones_are_shown_once(
     client: Client, new_queue: NewQueue, since: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = new_queue(visibility_timeout_seconds=1)

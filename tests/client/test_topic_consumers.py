@@ -95,7 +95,7 @@ def test_the_subscriptions_filter_holds_for_its_members(
 
 @pytest.mark.usefixtures("either_consumer")
 @pytest.mark.parametrize("kept", ["file", "callback"])
-def test_a_member_with_progress_goes_on_where_it_left_off(
+def test_a_member_goes_on_from_its_progress(
     client: Client, producer: Producer, topic: str, wait_until: Wait, tmp_path: Path, kept: str
 ) -> None:
     client.create_subscription(topic, "screens", BROADCASTING)
@@ -123,7 +123,7 @@ def test_a_member_with_progress_goes_on_where_it_left_off(
 
 
 @pytest.mark.usefixtures("either_consumer")
-def test_stopped_in_the_middle_of_a_page_a_member_goes_on_behind_what_it_handled(
+def test_a_member_stopped_within_a_page_goes_on_behind_its_last_message(
     client: Client, producer: Producer, topic: str, wait_until: Wait, tmp_path: Path
 ) -> None:
     progress = FileProgress(tmp_path / "progress")
@@ -172,7 +172,7 @@ def test_a_member_seeks_a_time_and_goes_on_from_there(
     assert again.got == ["c", "d"]
 
 
-def test_a_seek_drops_what_was_read_and_is_not_handled(
+def test_a_seek_drops_read_but_unhandled_messages(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
     got: list[str] = []
@@ -242,7 +242,7 @@ def _take(client: Client, group: Subscription, count: int) -> list[str]:
 
 
 @pytest.mark.usefixtures("either_consumer")
-def test_what_fails_is_not_retried(
+def test_a_failed_message_is_not_retried(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
     seen: Counter[str] = Counter()

@@ -123,7 +123,7 @@ def test_a_consumer_is_in_the_trace_of_a_producer_without_the_library(
     assert f"{parent.span_id:016x}" == OTHER[36:52]
 
 
-def test_spans_say_what_the_conventions_want(
+def test_spans_follow_the_conventions(
     own: Client, traced: Traced, queue: str, wait_until: Wait
 ) -> None:
     (sent,) = own.send(queue, [Message("a")])
@@ -175,9 +175,7 @@ def test_spans_of_a_batch_link_to_each_message(
     assert links_of(traced.one("give_back")) == [sends[each.id] for each in received[1:3]]
 
 
-def test_a_poll_that_finds_nothing_has_no_span(
-    own: Client, traced: Traced, new_queue: NewQueue
-) -> None:
+def test_an_empty_poll_has_no_span(own: Client, traced: Traced, new_queue: NewQueue) -> None:
     assert own.receive(new_queue(), wait_seconds=0) == []
 
     assert traced.names == []
@@ -427,7 +425,7 @@ def test_the_same_with_asyncio(stack: Any, traced: Traced, queue: str) -> None:
     assert sorted(linked) == sorted(id_of(span) for span in created[:2])
 
 
-def test_spans_that_nobody_records_carry_no_context(stack: Any, queue: str) -> None:
+def test_unrecorded_spans_carry_no_context(stack: Any, queue: str) -> None:
     with Client(stack.connection, tracing=Tracing(tracer_provider=NoOpTracerProvider())) as client:
         client.send(queue, [Message("x")])
         (message,) = client.receive(queue)

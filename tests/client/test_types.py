@@ -133,7 +133,7 @@ def test_mistakes_in_calls_are_seen_outside_of_the_repository(tmp_path: Path) ->
     assert {place: said[place] for place, word in wrong.items() if word not in said[place]} == {}
 
 
-def test_the_types_of_keywords_have_what_is_taken() -> None:
+def test_keyword_types_have_the_taken_fields() -> None:
     fields = {each.name for each in dataclasses.fields(Message)} - {"body"}
     assert set(MessageFields.__annotations__) == fields
     options = {each.name for each in dataclasses.fields(Options)} - {"batches"}

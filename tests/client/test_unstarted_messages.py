@@ -122,7 +122,7 @@ def run_until(stack: Any, printed: Path, wait_until: Wait) -> RunUntil:
 @pytest.mark.usefixtures("either_consumer")
 @pytest.mark.parametrize("batches", [None, Batches(max_batch=2)], ids=["single", "batches"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_consumer_that_is_stopped_counts_only_what_it_began(
+def test_a_stopped_consumer_counts_only_begun_messages(
     client: Client, wait_until: Wait, kind: str, batches: Batches | None
 ) -> None:
     place = Place(client, kind)
@@ -183,7 +183,7 @@ def test_behind_a_poison_message_the_group_stays_healthy(
 @pytest.mark.parametrize(
     ("ordered", "workers", "batch"), [(False, 4, 0), (False, 1, 16), (True, 1, 0), (True, 1, 16)]
 )
-def test_a_message_that_ends_its_process_takes_no_unstarted_one_along(
+def test_a_poison_message_takes_no_unstarted_one_along(
     client: Client, printed: Path, run_until: RunUntil, ordered: bool, workers: int, batch: int
 ) -> None:
     place = Place(client, "ordered" if ordered else "plain", receives=3)
@@ -211,7 +211,7 @@ def test_a_message_that_ends_its_process_takes_no_unstarted_one_along(
 
 
 @pytest.mark.parametrize("kind", ["plain", pytest.param("ordered", marks=pytest.mark.long)])
-def test_where_one_receive_is_all_a_message_that_ends_its_process_dies_alone(
+def test_with_one_receive_a_poison_message_dies_alone(
     client: Client, printed: Path, run_until: RunUntil, wait_until: Wait, kind: str
 ) -> None:
     """With `max_receives` 1 nothing is prefetched: it would be a dead letter nobody began."""
@@ -243,7 +243,7 @@ def test_where_one_receive_is_all_a_message_that_ends_its_process_dies_alone(
         pytest.param("receiver", 2, marks=pytest.mark.long),
     ],
 )
-def test_a_process_that_is_terminated_four_times_counts_only_what_it_began(
+def test_a_process_terminated_four_times_counts_only_begun_messages(
     client: Client, printed: Path, run_until: RunUntil, kind: str, batch: int
 ) -> None:
     """By SIGTERM, beside a slow handler, with as much prefetched as a receive has."""
@@ -269,7 +269,7 @@ def test_a_process_that_is_terminated_four_times_counts_only_what_it_began(
     assert place.dead_letters() == []
 
 
-def test_an_older_service_counts_what_was_not_begun_and_hands_it_out_at_once(
+def test_an_older_service_counts_unbegun_messages_and_hands_them_out_at_once(
     client: Client, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It knows no `tried`, and answers 400 to it."""
@@ -315,7 +315,7 @@ def test_another_refusal_of_a_give_back_is_raised(
         client.give_back("orders", ["r"], tried=False)
 
 
-def test_a_lease_that_ran_out_before_a_handler_began_does_not_count(
+def test_a_lease_expired_before_its_handler_does_not_count(
     client: Client, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing extends leases here, and one handler takes longer than the lease of the next one."""

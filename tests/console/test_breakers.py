@@ -9,7 +9,7 @@ from playwright.sync_api import Route, expect
 from tests.console.browsing import Console
 
 
-def test_a_url_that_fails_shows_its_open_breaker(
+def test_a_failing_url_shows_its_open_breaker(
     console: Console, service: httpx.Client, topic: str, url: str
 ) -> None:
     hook = {
@@ -38,7 +38,7 @@ def test_a_url_that_fails_shows_its_open_breaker(
     assert console.findings() == []
 
 
-def test_a_function_that_fails_shows_its_open_breaker(console: Console, queue: str) -> None:
+def test_a_failing_function_shows_its_open_breaker(console: Console, queue: str) -> None:
     """The stack runs no functions here: the answer is the service's, with a breaker that opened."""
     opened: dict[str, object] = {"breaker_state": "closed", "breaker_open_since": None}
 

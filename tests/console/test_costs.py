@@ -18,7 +18,7 @@ def told() -> dict[str, float]:
     return {call: float(units) for call, units in rows}
 
 
-def test_the_page_tells_what_its_calls_read() -> None:
+def test_the_page_tells_the_reads_of_its_calls() -> None:
     world = World()
     client = world.client("shop")
     for number in range(25):

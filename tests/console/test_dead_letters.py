@@ -71,7 +71,7 @@ def test_dead_letters_of_a_subscription_are_told_first_on_every_page_of_queues(
 
 
 @pytest.mark.long
-def test_a_queue_of_any_name_is_told_with_the_queue_that_names_it(
+def test_a_dead_letter_queue_of_any_name_is_told_with_its_source(
     open_console: Open, account: tuple[httpx.Client, dict[str, Any]], shared_stack: Stack
 ) -> None:
     service, key = account
@@ -98,7 +98,7 @@ def test_a_queue_of_any_name_is_told_with_the_queue_that_names_it(
     )
 
 
-def test_queues_have_a_page_that_ends_its_loading(console: Console, queue: str) -> None:
+def test_the_page_of_queues_ends_its_loading(console: Console, queue: str) -> None:
     page = console.show(f"queues?prefix={queue}")
     expect(page.get_by_role("heading", level=1)).to_have_text("Queues")
     expect(page.get_by_role("rowheader").filter(has_text=queue)).to_have_count(1)

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from tests.console.browsing import Console
 
 
-def test_what_a_url_answered_is_on_its_page_if_it_is_asked_for(
+def test_the_answer_of_a_url_is_on_its_page_with_keep_answers(
     console: Console, service: httpx.Client, topic: str, url: str
 ) -> None:
     asked = {"protocol": "http", "endpoint": url, "retry": {"policy": "custom", "waits": [3_600]}}

@@ -35,7 +35,7 @@ def read_texts(language: str) -> dict[str, str]:
     return texts
 
 
-def test_all_of_it_is_small_on_the_wire_and_in_files_that_can_be_read() -> None:
+def test_all_of_it_is_small_on_the_wire_and_in_readable_files() -> None:
     assert len(MODULES) > 20
     assert sum(len(gzip.compress(path.read_bytes())) for path in FILES) < WIRE_BYTES
     lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in FILES}
@@ -56,7 +56,7 @@ def test_every_language_has_every_text_with_the_same_values() -> None:
             assert held[0] == held[1], key
 
 
-def test_every_text_is_used_and_every_one_that_is_used_is_there() -> None:
+def test_every_text_is_used_and_every_used_text_is_there() -> None:
     code = "".join(path.read_text("utf-8") for path in MODULES if path not in TEXTS)
     there = set(read_texts("en"))
     assert set(re.findall(r'\bt\(\s*"([^"]+)"', code)) <= there
@@ -83,7 +83,7 @@ def test_nothing_is_read_as_html_or_from_another_host(path: Path) -> None:
     assert "localStorage.setItem" not in text or path.name == "i18n.js"
 
 
-def test_each_module_imports_what_is_there() -> None:
+def test_each_module_imports_existing_files() -> None:
     for path in MODULES:
         for name in re.findall(r'from "([^"]+)"', path.read_text("utf-8")):
             assert (path.parent / name).resolve() in FILES, f"{path.name} imports {name}"

@@ -53,7 +53,7 @@ def test_an_admin_lists_and_makes_keys_of_another_account(
 
 
 @pytest.mark.long
-def test_what_is_no_account_is_refused_at_the_field_and_one_without_keys_gets_its_first(
+def test_an_invalid_account_is_refused_at_the_field_and_one_without_keys_gets_its_first(
     console: Console, service: httpx.Client, name: str
 ) -> None:
     page = console.show("keys?account=no%20such%20name")
@@ -74,7 +74,7 @@ def test_what_is_no_account_is_refused_at_the_field_and_one_without_keys_gets_it
 
 
 @pytest.mark.long
-def test_a_key_that_is_not_admin_has_no_field_and_is_refused_what_the_address_names(
+def test_a_key_without_admin_has_no_field_and_is_refused_the_account_of_the_address(
     open_console: Open, service: httpx.Client, name: str
 ) -> None:
     key = make_key(service, manages_keys=True)

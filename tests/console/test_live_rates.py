@@ -68,14 +68,14 @@ def module_page(browser: Browser, shared_stack: Stack) -> Iterator[Page]:
         pytest.param(reading(5_000, 99, 9, first=-STEP), 2, id="by a clock that is behind"),
     ],
 )
-def test_what_happened_between_two_reads_is_never_negative(
+def test_a_difference_between_two_reads_is_never_negative(
     module_page: Page, later: dict[str, Any], sent: int
 ) -> None:
     assert sampled(module_page, reading(0, 7, 3), later) == [sample(5_000, 5, sent)]
 
 
 @pytest.mark.long
-def test_a_page_that_was_hidden_has_a_gap_and_goes_on_behind_it(module_page: Page) -> None:
+def test_a_hidden_page_has_a_gap_and_goes_on_behind_it(module_page: Page) -> None:
     reads = [reading(0, 1), reading(5_000, 11), reading(65_000, 999), reading(70_000, 1_004)]
     samples = sampled(module_page, *reads)
     assert samples == [sample(5_000, 5, 10), sample(65_000, 60, None), sample(70_000, 5, 5)]
@@ -128,7 +128,7 @@ def read_again(page: Page, path: str, seconds: int = 5) -> None:
         page.clock.run_for(seconds * 1_000 + 100)
 
 
-def test_a_queues_chart_follows_what_is_sent_received_and_deleted(
+def test_a_queues_chart_follows_sends_receives_and_deletes(
     console: Console, service: httpx.Client, queue: str
 ) -> None:
     page = console.page

@@ -115,7 +115,7 @@ def test_older_changes_follow_on_demand(console: Console, service: httpx.Client,
 
 
 @pytest.mark.long
-def test_a_key_that_may_not_read_the_audit_is_told_so_and_sees_the_keys(
+def test_a_key_without_the_right_to_the_audit_is_told_so_and_sees_the_keys(
     open_console: Open, service: httpx.Client
 ) -> None:
     key = make_key(service, manages_keys=False)

@@ -143,7 +143,7 @@ def tell_counts(console: Console, queues: str, told: dict[str, dict[str, Any]]) 
 
 
 @pytest.mark.long
-def test_sums_over_queues_say_that_they_are_approximate(
+def test_sums_over_queues_are_marked_approximate(
     console: Console, service: httpx.Client, queue: str
 ) -> None:
     make_queue(service, f"{queue}-2")
@@ -159,9 +159,7 @@ def test_sums_over_queues_say_that_they_are_approximate(
 
 
 @pytest.mark.long
-def test_what_a_deletion_takes_along_says_that_it_is_approximate(
-    console: Console, queue: str
-) -> None:
+def test_a_deletion_marks_its_count_of_messages_approximate(console: Console, queue: str) -> None:
     about = {"active": 12_000, "inactive": 3, "delayed": 1, "approximate": True}
     tell_counts(console, queue, {queue: about})
     page = console.show(f"queues/{queue}")
@@ -198,7 +196,7 @@ def test_attributes_have_the_contracts_ranges_and_refusals_are_beside_their_fiel
     assert (changed["visibility_timeout_seconds"], changed["description"]) == (60, "<b>orders</b>")
 
 
-def test_objects_have_a_field_for_each_member_and_what_is_fixed_is_no_field(
+def test_objects_have_a_field_for_each_member_and_fixed_attributes_have_none(
     console: Console, service: httpx.Client, queue: str
 ) -> None:
     make_queue(service, f"{queue}-dead")
@@ -316,7 +314,7 @@ def test_dead_letters_are_chosen_by_reason_and_redriven(
     )
 
 
-def test_purge_and_rewind_say_what_will_happen_and_how_far_they_are(
+def test_purge_and_rewind_tell_their_effect_and_their_progress(
     console: Console, service: httpx.Client, name: str
 ) -> None:
     make_queue(service, name, rewind_seconds=3_600)

@@ -39,9 +39,7 @@ def line(page: Page, what: str) -> list[int]:
     return [int(number) for number in label.partition(": ")[2].split(", ")]
 
 
-def test_a_tab_that_has_just_been_opened_shows_what_the_service_counted(
-    console: Console, counted: str
-) -> None:
+def test_a_just_opened_tab_shows_the_counts_of_the_service(console: Console, counted: str) -> None:
     page = console.show(f"overview?prefix={counted}")
     row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=counted))
     expect(row.first.locator(".rate")).to_have_text("5")
@@ -62,7 +60,7 @@ def test_a_tab_that_has_just_been_opened_shows_what_the_service_counted(
         ),
     ],
 )
-def test_a_page_draws_a_line_for_each_kind_and_what_is_kept(
+def test_a_page_draws_a_line_for_each_kind_and_the_kept_messages(
     console: Console, counted: str, place: str, lines: list[str]
 ) -> None:
     console.show(place.format(counted))
@@ -123,7 +121,7 @@ def test_the_hour_is_read_once_a_minute_however_often_the_figures_are(
 
 
 @pytest.mark.long
-def test_what_was_deleted_meanwhile_takes_no_page_down(
+def test_a_queue_deleted_meanwhile_takes_no_page_down(
     console: Console, service: httpx.Client, counted: str
 ) -> None:
     page = console.page

@@ -68,7 +68,7 @@ def test_a_folder_leads_to_its_page(folder: Path) -> None:
     assert get(folder, "/console/deeper")["statusCode"] == 404
 
 
-def test_a_file_that_the_browser_has_is_not_sent_again_until_it_changes(folder: Path) -> None:
+def test_an_unchanged_file_is_not_sent_to_the_browser_again(folder: Path) -> None:
     first = get(folder, "/console/app.js")
     tag = first["headers"]["ETag"]
     assert first["headers"]["Cache-Control"] == "no-cache"
@@ -78,7 +78,7 @@ def test_a_file_that_the_browser_has_is_not_sent_again_until_it_changes(folder: 
     assert get(folder, "/console/app.js", if_none_match=tag)["statusCode"] == 200
 
 
-def test_it_is_gzipped_for_those_who_take_that(folder: Path) -> None:
+def test_it_is_gzipped_only_if_accepted(folder: Path) -> None:
     packed = get(folder, "/console/app.js", accept_encoding="br, gzip")
     assert packed["headers"]["Content-Encoding"] == "gzip"
     assert gzip.decompress(base64.b64decode(packed["body"])) == b"export const one = 1;"
@@ -86,7 +86,7 @@ def test_it_is_gzipped_for_those_who_take_that(folder: Path) -> None:
     assert "Content-Encoding" not in plain["headers"]
 
 
-def test_the_list_for_programs_that_read_leads_to_the_manuals(folder: Path) -> None:
+def test_llms_txt_leads_to_the_manuals(folder: Path) -> None:
     (folder / "docs").mkdir()
     (folder / "docs/llms.txt").write_text("- [Queues](queues.md): sends")
     (folder / "docs/queues.md").write_text("# Queues")
@@ -115,7 +115,7 @@ def test_no_other_file_is_found(folder: Path, path: str) -> None:
     assert get(folder, f"/{path}")["statusCode"] == 404
 
 
-def test_a_manual_that_is_not_built_says_how_to_build_it(folder: Path) -> None:
+def test_an_unbuilt_manual_says_how_to_build_it(folder: Path) -> None:
     assert "make site" in get(folder, "/docs/index.html")["body"]
     (folder / "docs").mkdir()
     assert "There is no such page." in get(folder, "/docs/none.html")["body"]

@@ -40,9 +40,7 @@ def test_a_wrong_key_is_told_in_the_services_words_and_a_good_one_stays_in_the_t
 
 
 @pytest.mark.long
-def test_a_key_that_ends_leads_back_to_signing_in(
-    open_console: Open, service: httpx.Client
-) -> None:
+def test_a_deleted_key_leads_back_to_signing_in(open_console: Open, service: httpx.Client) -> None:
     key = make_key(service)
     console = open_console(key=key)
     console.show("keys")
@@ -52,7 +50,7 @@ def test_a_key_that_ends_leads_back_to_signing_in(
     expect(console.page.get_by_role("alert")).to_contain_text("Unauthenticated:")
 
 
-def test_a_service_that_is_down_is_told_and_the_page_goes_on_by_itself(console: Console) -> None:
+def test_an_unreachable_service_is_told_and_the_page_goes_on_by_itself(console: Console) -> None:
     page = console.page
     page.clock.install()
     console.show("overview")
@@ -74,7 +72,7 @@ def test_a_service_that_is_down_is_told_and_the_page_goes_on_by_itself(console: 
     expect(page.get_by_role("heading", name="Access keys")).to_be_visible()
 
 
-def test_a_page_says_what_it_reads_and_reads_nothing_while_it_is_hidden(
+def test_a_page_tells_its_calls_and_makes_none_while_it_is_hidden(
     console: Console, queue: str
 ) -> None:
     page = console.page
@@ -137,7 +135,7 @@ def test_it_speaks_chinese_and_keeps_the_choice(open_console: Open) -> None:
 
 
 @pytest.mark.long
-def test_a_form_in_chinese_says_that_its_hints_are_in_english(console: Console) -> None:
+def test_a_form_in_chinese_tells_of_its_english_hints(console: Console) -> None:
     page = console.page
     console.show("keys")
     summary = page.locator("details:has(form.attributes) > summary")

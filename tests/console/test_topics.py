@@ -24,7 +24,7 @@ def subscribe(service: httpx.Client, topic: str, name: str, **attributes: Any) -
     assert answer.status_code == 201, answer.text
 
 
-def test_who_would_get_a_message_is_seen_before_it_is_published_and_traced(
+def test_receivers_of_a_message_are_seen_before_it_is_published_and_traced(
     console: Console, service: httpx.Client, topic: str
 ) -> None:
     page = console.show(f"topics/{topic}")
@@ -121,7 +121,7 @@ def test_a_filter_is_tried_before_a_subscription_has_it(
 
 
 @pytest.mark.long
-def test_a_message_that_was_delivered_is_delivered_again_from_its_trace(
+def test_a_delivered_message_is_delivered_again_from_its_trace(
     console: Console, service: httpx.Client, topic: str
 ) -> None:
     service.put(f"/queues/{topic}", json={})
@@ -157,7 +157,7 @@ def test_a_message_that_was_delivered_is_delivered_again_from_its_trace(
     assert console.findings() == []
 
 
-def test_a_url_that_fails_is_first_and_is_retried_paused_and_resumed(
+def test_a_failing_url_is_first_and_is_retried_paused_and_resumed(
     console: Console, service: httpx.Client, name: str
 ) -> None:
     make_topic(service, name, filter="routing_key")

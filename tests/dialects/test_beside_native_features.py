@@ -92,7 +92,7 @@ def test_priorities_and_ageing_hold_for_every_sdk(
 
 
 @pytest.mark.parametrize("program", [Sqs, Cmq, OfEmq])
-def test_the_bill_is_that_of_native_calls(
+def test_it_is_billed_as_native_calls(
     world: World, key: Key, sqs: Any, shop: Client, program: Callable[..., Any]
 ) -> None:
     make(shop, partitions=1)
@@ -109,7 +109,7 @@ def test_the_bill_is_that_of_native_calls(
     assert sum(write for write, _ in theirs) == 3
 
 
-def test_what_is_chosen_by_an_attribute_is_settled_by_sqs(sqs: Any, shop: Client) -> None:
+def test_a_message_chosen_by_an_attribute_is_settled_by_sqs(sqs: Any, shop: Client) -> None:
     make(shop)
     kinds: list[dict[str, Any]] = [RED, {}, RED]
     for given in kinds:

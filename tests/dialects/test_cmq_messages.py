@@ -58,9 +58,7 @@ def test_a_batch_there_and_back(queue: Any) -> None:
     assert refusal(lambda: queue.batch_receive_message(16)) == NO_MESSAGE
 
 
-def test_a_message_that_is_not_deleted_comes_again_with_a_new_handle(
-    world: World, queue: Any
-) -> None:
+def test_an_undeleted_message_comes_again_with_a_new_handle(world: World, queue: Any) -> None:
     queue.send_message(message("again"))
     first = queue.receive_message()
     world.clock.pass_seconds(31)
@@ -155,7 +153,7 @@ def test_an_ordered_queue_of_the_native_api_keeps_its_order(cmq: Any, shop: Clie
     assert [each.msgBody for each in queue.batch_receive_message(3)] == ["0", "1", "2"]
 
 
-def test_what_a_program_gives_to_be_told_again_is_told(cmq: Any, queue: Any) -> None:
+def test_a_client_request_id_is_told_again(cmq: Any, queue: Any) -> None:
     told = act(cmq, "SendMessage", queueName="orders", msgBody="x", clientRequestId="mine")
     assert (told["clientRequestId"], told["code"], told["message"]) == ("mine", 0, "")
     assert told["requestId"]
@@ -164,7 +162,7 @@ def test_what_a_program_gives_to_be_told_again_is_told(cmq: Any, queue: Any) -> 
     assert refused.value.data["clientRequestId"] == "mine"
 
 
-def test_messages_that_no_answer_holds_are_passed_over(cmq: Any, shop: Client) -> None:
+def test_messages_too_large_for_an_answer_are_passed_over(cmq: Any, shop: Client) -> None:
     """They come from programs that call the HTTP API."""
     shop.put("/queues/mixed", {"max_message_bytes": 4_194_304})
     shop.gzips = True

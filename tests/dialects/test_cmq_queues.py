@@ -50,7 +50,7 @@ def test_the_defaults_are_cmqs(cmq: Any) -> None:
     assert "deadLetterPolicy" not in shown
 
 
-def test_a_change_is_in_force_and_what_is_not_given_stays(cmq: Any) -> None:
+def test_a_change_is_in_force_and_other_attributes_stay(cmq: Any) -> None:
     queue = cmq.get_queue("orders")
     queue.create(queue_meta(maxMsgHeapNum=5_000_000))
     queue.set_attributes(queue_meta(visibilityTimeout=77))
@@ -71,7 +71,7 @@ def test_counts_are_of_messages_by_state(world: World, cmq: Any) -> None:
     assert shown.minMsgTime == held.enqueueTime
 
 
-def test_a_name_that_exists_is_refused_whatever_its_case_and_attributes(cmq: Any) -> None:
+def test_an_existing_name_is_refused_whatever_its_case_and_attributes(cmq: Any) -> None:
     cmq.get_queue("orders").create(queue_meta())
     for name in ("orders", "Orders"):
         assert refusal(cmq.get_queue(name).create, queue_meta()) == (4460, 10210)
@@ -109,7 +109,7 @@ def test_deleted_messages_are_rewound(world: World, cmq: Any) -> None:
     assert queue.receive_message().msgBody == "again"
 
 
-def test_a_rewind_that_cannot_be_is_refused(world: World, cmq: Any) -> None:
+def test_an_impossible_rewind_is_refused(world: World, cmq: Any) -> None:
     queue = cmq.get_queue("orders")
     queue.create(queue_meta())
     now = world.clock.now_ms() // 1000
@@ -165,7 +165,7 @@ def test_a_dead_letter_policy_is_the_native_one(
         ('{"deadLetterQueue": "nested", "policy": 0, "maxReceiveCount": 1}', 10740),
     ],
 )
-def test_a_policy_that_cannot_be_is_refused(cmq: Any, policy: str, module: int) -> None:
+def test_an_invalid_policy_is_refused(cmq: Any, policy: str, module: int) -> None:
     for name in ("dead", "orders"):
         cmq.get_queue(name).create(queue_meta())
     nested = {"deadLetterQueue": "dead", "policy": 0, "maxReceiveCount": 1}

@@ -123,7 +123,7 @@ def test_an_odd_id_of_a_key_is_an_unknown_one(world: World, key: Key, key_id: st
         ("Action", "sendMessage", 10430),
     ],
 )
-def test_common_parameters_that_cannot_be_are_refused(
+def test_invalid_common_parameters_are_refused(
     world: World, key: Key, name: str, value: str, module: int
 ) -> None:
     params = {**params_of(key, "ListQueue"), name: value}
@@ -194,7 +194,7 @@ def test_a_key_makes_the_calls_of_its_scope(world: World, make_key: MakeKey, act
         assert without == (right not in needed), (right, answer)
 
 
-def test_a_queue_that_is_named_needs_a_right_of_its_own(world: World, make_key: MakeKey) -> None:
+def test_a_named_queue_needs_a_right_of_its_own(world: World, make_key: MakeKey) -> None:
     owner, other = make_key("shop"), make_key("shop", scope=RIGHTS["manage"])
     act(world, owner, "CreateQueue", queueName="dead")
     act(world, owner, "CreateTopic", topicName="news")
@@ -268,7 +268,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[int, int]]] = [
 @pytest.mark.parametrize(
     ("action", "given", "expected"), REFUSED, ids=lambda each: str(each).replace("'", "")[:60]
 )
-def test_parameters_that_cannot_be_are_refused_and_nothing_is_made(
+def test_invalid_parameters_are_refused_and_nothing_is_made(
     world: World, key: Key, action: str, given: dict[str, Any], expected: tuple[int, int]
 ) -> None:
     act(world, key, "CreateQueue", queueName="orders")

@@ -116,7 +116,7 @@ def test_a_coded_text_is_refused_since_another_one_is_signed(connect: Connect, n
 
 
 @pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-def test_an_answer_that_is_lost_has_the_sdk_send_again_and_stores_twice_as_there(
+def test_a_lost_answer_has_the_sdk_send_again_and_stores_twice_as_there(
     connect: Connect, cutter: Cutter, name: str, way: tuple[str, str]
 ) -> None:
     """Its repeated GET has the parameters in the body."""
@@ -129,7 +129,7 @@ def test_an_answer_that_is_lost_has_the_sdk_send_again_and_stores_twice_as_there
 
 
 @pytest.mark.parametrize("passes", [20, 200])
-def test_a_request_that_breaks_off_stores_nothing(
+def test_a_broken_off_request_stores_nothing(
     connect: Connect, cutter: Cutter, name: str, passes: int
 ) -> None:
     queue = connect().get_queue(name)

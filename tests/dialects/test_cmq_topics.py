@@ -121,7 +121,7 @@ def test_binding_keys_choose_the_subscriptions(world: World, cmq: Any) -> None:
     assert cmq.get_subscription("keys", "lots").get_attributes().bindingKey == ["a.#", "b"]
 
 
-def test_what_nobody_gets_is_refused(cmq: Any, topic: Any) -> None:
+def test_a_publish_to_nobody_is_refused(cmq: Any, topic: Any) -> None:
     assert refusal(lambda: topic.publish_message(message("x"))) == (6030, 10650)
     subscribe(cmq, "news", "sport", FilterTag=["sport"])
     assert refusal(lambda: topic.publish_message(message("x"))) == (6030, 10730)
@@ -171,7 +171,7 @@ def test_a_subscription_of_a_url_and_its_attributes(
     assert refusal(held.delete) == (4440, 10600)
 
 
-def test_a_url_gets_what_cmq_posts(world: World, cmq: Any, topic: Any) -> None:
+def test_a_url_gets_the_post_of_cmq(world: World, cmq: Any, topic: Any) -> None:
     change_settings(world, confirm_endpoints=False)
     subscribe(cmq, "news", "hook", Protocal="https", Endpoint=HOOK, NotifyContentFormat="JSON")
     sent = topic.publish_message(message("两杯", "a", "b"))
@@ -230,7 +230,7 @@ def test_subscriptions_of_queues_are_shown_as_cmqs(cmq: Any, topic: Any) -> None
         ({"Protocal": "https", "Endpoint": "example.com"}, (4000, 10630)),
     ],
 )
-def test_a_subscription_that_cannot_be_is_refused(
+def test_an_invalid_subscription_is_refused(
     cmq: Any, topic: Any, attributes: dict[str, Any], refused: tuple[int, int]
 ) -> None:
     cmq.get_queue("readers").create(queue_meta())
@@ -240,7 +240,7 @@ def test_a_subscription_that_cannot_be_is_refused(
     assert topic.list_subscription()[0] == 0
 
 
-def test_names_that_exist_or_are_none_are_refused(cmq: Any, topic: Any) -> None:
+def test_existing_and_invalid_names_are_refused(cmq: Any, topic: Any) -> None:
     held = subscribe(cmq, "news", "readers")
     given = subscription_meta(
         Protocal="queue", Endpoint="readers", NotifyContentFormat="SIMPLIFIED"

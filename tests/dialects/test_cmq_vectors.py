@@ -44,18 +44,18 @@ def signed(params: dict[str, str], made: str, secret: str = "secretkey", **call:
     )
 
 
-def test_the_signature_is_that_of_the_documentation() -> None:
+def test_the_signature_matches_the_documentation() -> None:
     secret, host = "pPgfLipfEXZ7VcRzhAMIyPaU7UbQyFFx", "cmq-queue-gz.api.tencentyun.com"
     assert signed(DOCUMENTED, "C16WEtEXsD5v5tnaUMLAbZewXhI=", secret, host=host)
 
 
-def test_the_signature_is_that_of_the_sdk() -> None:
+def test_the_signature_matches_the_sdk() -> None:
     assert signed(PLAIN, "i22mgUJolEqqvBh65APAxqxMxFA=")
     sha256 = {**PLAIN, "SignatureMethod": "HmacSHA256"}
     assert signed(sha256, "Vv/mCHdQfQv7m1b4bjsLE5iSsqDyVV3+Ja6jNMJCuZw=", method="GET")
 
 
-def test_a_body_that_begins_with_an_at_may_be_left_out_of_it_on_post_alone() -> None:
+def test_a_body_beginning_with_an_at_may_be_left_out_of_it_on_post_alone() -> None:
     without, post, get = (
         "fra2YVrQNwHoCdfGuxEOKly9jCs=",
         "GxmjOYBSpXjcbP/VIKZJ2E0K7ME=",
@@ -84,7 +84,7 @@ def form(method: str, query: str, body: bytes) -> dict[str, str]:
     return reading.read_form(call)
 
 
-def test_parameters_are_in_the_query_of_a_get_or_in_its_body_where_it_has_none() -> None:
+def test_parameters_are_in_the_query_of_a_get_or_else_in_its_body() -> None:
     text = urlencode(PLAIN)
     assert form("GET", text, b"") == PLAIN
     assert form("GET", "", text.encode()) == PLAIN
@@ -103,7 +103,7 @@ def test_parameters_are_in_the_query_of_a_get_or_in_its_body_where_it_has_none()
         ("POST", b"&".join(b"a%d=1" % each for each in range(300)), 10420),
     ],
 )
-def test_what_is_no_form_is_refused(method: str, body: bytes, module: int) -> None:
+def test_an_invalid_form_is_refused(method: str, body: bytes, module: int) -> None:
     with pytest.raises(CmqError) as refused:
         form(method, "", body)
     assert (refused.value.code, refused.value.module) == (4000, module)

@@ -33,7 +33,7 @@ class TestQueues:
         assert made["max_message_bytes"] == 262_144
         assert (made["receive_wait_seconds"], made["visibility_timeout_seconds"]) == (0, 30)
 
-    def test_attributes_that_are_0_or_not_given_stay(self, emq: Emq, shop: Client) -> None:
+    def test_omitted_and_out_of_range_0_attributes_stay(self, emq: Emq, shop: Client) -> None:
         shop.patch("/queues/q", {"delay_seconds": 5, "labels": {"a": "b"}})
         emq.queue("setQueueAttribute", Q, (2, fields((1, 0), (2, 0), (3, 7), (5, 600))))
 
@@ -78,7 +78,7 @@ class TestTags:
         told = emq.queue("getTagInfo", Q, (2, "t"))
         assert (told[6], told[7][2], told[8]) == ("kind", "it's", {"a": "b"})
 
-    def test_the_same_call_ends_what_one_left_half_done(self, emq: Emq, shop: Client) -> None:
+    def test_a_repeated_call_ends_a_half_done_one(self, emq: Emq, shop: Client) -> None:
         assert shop.put("/queues/q/receivers/t", {}).status == 201
 
         emq.queue("createTag", Q, (2, "t"), (7, {"a": "b"}))
@@ -113,7 +113,7 @@ class TestMessages:
         }
         assert told["AAH/"] == {}
 
-    def test_a_receive_has_16_messages_or_what_the_queue_allows(self, emq: Emq) -> None:
+    def test_a_receive_has_16_messages_or_the_limit_of_the_queue(self, emq: Emq) -> None:
         for _ in range(2):
             entries = [fields((1, str(number)), (2, "x")) for number in range(16)]
             emq.message("sendMessageBatch", Q, (2, entries))
@@ -123,7 +123,7 @@ class TestMessages:
         emq.queue("setQueueAttribute", Q, (2, fields((4, 1))))
         assert len(emq.message("receiveMessage", Q, (2, 100), (3, 0))) == 1
 
-    def test_handles_that_ran_out_are_no_error_and_do_nothing(self, emq: Emq, world: World) -> None:
+    def test_expired_handles_do_nothing_and_are_no_error(self, emq: Emq, world: World) -> None:
         emq.message("sendMessage", Q, (2, "x"), (4, 2))
         (first,) = emq.message("receiveMessage", Q, (3, 0))
         world.clock.pass_seconds(3)

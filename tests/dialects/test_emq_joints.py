@@ -22,7 +22,7 @@ def emq(world: World, key: Key) -> Emq:
     return emq
 
 
-def test_a_receive_by_an_attribute_that_finds_nothing_leaves_the_rate(
+def test_an_empty_receive_by_an_attribute_leaves_the_rate(
     world: World, emq: Emq, shop: Client
 ) -> None:
     assert shop.patch("/queues/q", {"receive_rate": 3}).status == 200
@@ -49,7 +49,7 @@ def test_another_tag_takes_no_name_of_a_queue_without_a_default_tag(emq: Emq) ->
 
 
 @pytest.mark.parametrize("name", ["", "main", "default"])
-def test_the_default_tag_is_shown_by_each_name_that_receives_from_it(emq: Emq, name: str) -> None:
+def test_the_default_tag_is_shown_by_each_of_its_names(emq: Emq, name: str) -> None:
     emq.message("sendMessage", Q, (2, "x"))
 
     told = emq.queue("getTagInfo", Q, (2, name))
@@ -107,7 +107,7 @@ FIELDS: dict[str, tuple[str, list[tuple[int, Any]], str]] = {
 
 
 @pytest.mark.parametrize("fault", FIELDS)
-def test_a_refusal_names_the_field_that_the_caller_sent(emq: Emq, fault: str) -> None:
+def test_a_refusal_names_the_field_of_the_caller(emq: Emq, fault: str) -> None:
     method, given, name = FIELDS[fault]
     emq.queue("createTag", Q, (2, "there"))
 
@@ -137,7 +137,7 @@ def test_a_reason_names_emqs_fields_too(emq: Emq) -> None:
         ),
     ],
 )
-def test_a_size_that_is_refused_has_emqs_names_alone(
+def test_a_refused_size_has_emqs_names_alone(
     emq: Emq, given: list[tuple[int, Any]], reason: str
 ) -> None:
     emq.queue("setQueueAttribute", Q, (2, fields((6, 1_024))))
@@ -147,7 +147,7 @@ def test_a_size_that_is_refused_has_emqs_names_alone(
     assert refused.value.args == (2, reason)
 
 
-def test_an_answer_that_is_too_large_is_refused(emq: Emq, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_too_large_answer_is_refused(emq: Emq, monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module("cirrusmq_dialects.emq.serve")  # as a name it is the function
     monkeypatch.setattr(module, "ANSWER_BYTES", 40)
 

@@ -104,7 +104,7 @@ def test_no_signature_is_refused(world: World, emq: Emq, given: str) -> None:
 
 
 @pytest.mark.parametrize("at", ["", "soon", "-1", "1e9", "9" * 20])
-def test_a_time_that_is_none_is_refused(world: World, emq: Emq, at: str) -> None:
+def test_an_invalid_time_is_refused(world: World, emq: Emq, at: str) -> None:
     headers = headers_of(emq.key, PATH, SEND) | {"x-xiaomi-timestamp": at}
     headers["authorization"] = authorization(emq.key.id, emq.key.secret, PATH, headers)
 
@@ -148,7 +148,7 @@ def service_of(method: str) -> str:
 @pytest.mark.few(45)
 @pytest.mark.parametrize("method", sorted(MANAGES | RECEIVES | {"sendMessage"} | SHOWS))
 @pytest.mark.parametrize("right", ["send", "receive", "manage"])
-def test_a_scope_allows_what_it_names(
+def test_a_scope_allows_its_calls(
     emq: Emq, make_key: MakeKey, world: World, method: str, right: str
 ) -> None:
     """As on the native routes: a key has its right on the queue `q` alone."""
@@ -245,7 +245,7 @@ def made(value: Any) -> Any:
 @pytest.mark.parametrize(
     ("method", "given", "code"), REJECTED, ids=lambda each: str(each).replace("'", "")[:60]
 )
-def test_what_is_not_possible_is_rejected_and_does_nothing(
+def test_an_impossible_call_is_rejected_and_does_nothing(
     world: World, key: Key, shop: Client, method: str, given: list[tuple[int, Any]], code: int
 ) -> None:
     emq = Emq(world, key)

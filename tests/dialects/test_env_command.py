@@ -75,7 +75,7 @@ def test_a_program_for_sqs_runs_by_it(folder: Path, orders: None) -> None:
         ("rocketmq", ("MQ_ENDPOINT", "ACCESS_KEY", "SECRET_KEY")),
     ],
 )
-def test_programs_for_other_services_get_the_names_that_they_read(
+def test_programs_for_other_services_get_their_own_names(
     folder: Path, running: dict[str, Any], program: str, names: tuple[str, ...]
 ) -> None:
     key = running["signing_key"]
@@ -84,9 +84,7 @@ def test_programs_for_other_services_get_the_names_that_they_read(
     assert printed(folder, program, "--for", "dotenv")[0] == dict(zip(names, values, strict=True))
 
 
-def test_a_container_finds_the_machine_that_it_runs_on(
-    folder: Path, running: dict[str, Any]
-) -> None:
+def test_a_container_finds_its_host_machine(folder: Path, running: dict[str, Any]) -> None:
     found, _ = printed(folder, "--for", "docker")
 
     port = running["url"].rpartition(":")[2]
@@ -104,13 +102,13 @@ def test_a_workflow_does_not_print_the_secret_any_more(
     assert printed(folder, "--for", "github")[1] == ""
 
 
-def test_what_the_environment_names_comes_first(folder: Path) -> None:
+def test_the_environment_comes_first(folder: Path) -> None:
     given = dict(zip(LIBRARY, ("https://queue.example", "AKgiven", "given-secret"), strict=True))
 
     assert printed(folder, "--for", "dotenv", **given)[0] == given
 
 
-def test_where_nothing_runs_it_says_so(tmp_path: Path) -> None:
+def test_it_says_so_without_a_service(tmp_path: Path) -> None:
     for arguments in (["env"], ["env", "sqs"]):
         run = run_command(arguments, env=environment(), folder=tmp_path)
 

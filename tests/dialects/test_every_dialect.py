@@ -156,7 +156,7 @@ def orders(shop: Client) -> None:
         assert shop.put(path, given).status == 201
 
 
-def test_a_key_that_cannot_sign_is_told(
+def test_a_key_unable_to_sign_is_told(
     world: World, key: Key, shop: Client, dialect: Dialect
 ) -> None:
     wrong = Key(world, "shop")
@@ -183,7 +183,7 @@ def test_a_signature_is_good_for_15_minutes(
     assert dialect.code(reply) == ("" if is_good else EXPIRED[name])
 
 
-def test_a_dialect_that_a_deployment_leaves_out_is_not_found(
+def test_a_dialect_left_out_of_a_deployment_is_not_found(
     world: World, key: Key, name: str, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIALECTS", ",".join(each for each in DIALECTS if each != name))
@@ -200,7 +200,7 @@ def test_an_account_over_its_rate_is_told_to_wait(world: World, key: Key, dialec
 
 
 @pytest.mark.parametrize("error", [Unavailable(), ZeroDivisionError()], ids=repr)
-def test_a_store_that_fails_is_told_as_an_error_of_the_server(
+def test_a_failing_store_is_told_as_an_error_of_the_server(
     world: World, key: Key, dialect: Dialect, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert dialect.code(dialect.send(world, key)) == ""

@@ -49,7 +49,7 @@ def test_names_are_a_tree() -> None:
         b"a=1&" * 2_000,
     ],
 )
-def test_forms_that_contradict_or_are_too_large_are_refused(form: bytes) -> None:
+def test_contradictory_or_too_large_forms_are_refused(form: bytes) -> None:
     with pytest.raises(forms.FormError):
         forms.read(form)
 

@@ -45,7 +45,7 @@ def queue(connection: Any) -> Iterator[Any]:
     made.close()
 
 
-def test_what_is_put_is_got_and_counted(queue: Any) -> None:
+def test_put_messages_are_got_and_counted(queue: Any) -> None:
     for number in range(5):
         queue.put({"number": number})
     assert queue.qsize() == 5
@@ -59,7 +59,7 @@ def test_what_is_put_is_got_and_counted(queue: Any) -> None:
         queue.get(timeout=1)
 
 
-def test_what_is_not_acknowledged_comes_again(queue: Any) -> None:
+def test_a_requeued_message_comes_again(queue: Any) -> None:
     queue.put("once more")
     first = queue.get(timeout=10)
     first.requeue()
@@ -173,7 +173,7 @@ def fanout(running: dict[str, Any]) -> Iterator[Any]:
         yield made
 
 
-def test_each_queue_of_a_fanout_gets_what_is_published(fanout: Any) -> None:
+def test_each_queue_of_a_fanout_gets_the_published_message(fanout: Any) -> None:
     name = uuid.uuid4().hex
     exchange = Exchange(f"news-{name}", type="fanout")
     queues = [Queue(f"{each}-{name}", exchange=exchange) for each in ("teas", "milks")]

@@ -129,7 +129,7 @@ def test_a_row_says_how_it_is_answered_and_its_test_makes_the_calls(sdk: str) ->
                 assert re.search(rf"\b{call.rpartition('.')[2]}(Command|\b)", shown), (call, test)
 
 
-def test_the_tests_run_against_a_service_that_was_started() -> None:
+def test_the_tests_run_against_a_started_service() -> None:
     named = {test for sdk in SURFACES for row in rows(sdk) for test in row.tests}
     named |= set(re.findall(r"`(tests/\S+?::\w+)`", PAGE))
     for test in sorted(named):

@@ -6,7 +6,7 @@ from botocore.loaders import Loader
 from moto.core.loaders import create_loader
 
 
-def test_what_moto_adds_to_a_model_is_in_no_model_of_the_sdk() -> None:
+def test_additions_of_moto_to_a_model_are_in_no_model_of_the_sdk() -> None:
     before = Loader().load_service_model("sqs", "service-2")
     changed = create_loader().load_service_model("sqs", "service-2")
     after = Loader().load_service_model("sqs", "service-2")

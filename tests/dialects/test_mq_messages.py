@@ -92,7 +92,7 @@ def test_each_group_gets_every_message_and_its_members_share_them(
     assert drain(other) == [str(number) for number in range(6)]
 
 
-def test_tags_choose_what_a_group_gets_and_the_last_one_asked_for_holds(
+def test_tags_choose_the_messages_of_a_group_and_its_last_tag_holds(
     world: World, mq: Any, producer: Any, shop: Client
 ) -> None:
     reader = consumer(mq, tag="TagA||TagB")
@@ -110,7 +110,7 @@ def test_tags_choose_what_a_group_gets_and_the_last_one_asked_for_holds(
     assert (shown["protocol"], shown["filter"]) == ("queue", None)
 
 
-def test_what_is_not_acknowledged_comes_again_with_a_new_handle_and_then_is_dead(
+def test_an_unacknowledged_message_comes_again_with_a_new_handle_and_then_is_dead(
     world: World, producer: Any, shop: Client, reader: Any
 ) -> None:
     producer.publish_message(message("again"))
@@ -275,11 +275,11 @@ def test_the_longest_tag_and_as_many_properties_come_back(
         (message("\x01"), "MalformedXML"),
     ],
 )
-def test_messages_that_cannot_be_are_refused(producer: Any, made: Any, code: str) -> None:
+def test_invalid_messages_are_refused(producer: Any, made: Any, code: str) -> None:
     assert refusal(producer.publish_message, made) == code
 
 
-def test_topics_and_groups_that_cannot_be_are_refused(mq: Any, shop: Client) -> None:
+def test_unknown_and_invalid_topics_and_groups_are_refused(mq: Any, shop: Client) -> None:
     for name in ("none", "a", "1st"):
         assert refusal(mq.get_producer(INSTANCE, name).publish_message, message("x")) == (
             "TopicNotExist"
@@ -297,7 +297,7 @@ def test_topics_and_groups_that_cannot_be_are_refused(mq: Any, shop: Client) -> 
         assert refusal(reader.consume_message, limit, wait) == "InvalidArgument"
 
 
-def test_names_of_queues_are_cut_where_they_are_too_long(mq: Any, shop: Client) -> None:
+def test_too_long_names_of_queues_are_cut(mq: Any, shop: Client) -> None:
     for group in ("GID_" + "a" * 60, "GID_" + "a" * 59 + "b"):
         consumer(mq, group)
     names = [each["name"] for each in shop.get("/queues").json["queues"]]
@@ -305,16 +305,14 @@ def test_names_of_queues_are_cut_where_they_are_too_long(mq: Any, shop: Client) 
     assert all(len(name) <= 64 for name in names)
 
 
-def test_a_group_that_was_half_made_is_finished(world: World, mq: Any, shop: Client) -> None:
+def test_a_half_made_group_is_finished(world: World, mq: Any, shop: Client) -> None:
     shop.put(f"/queues/dlq--news--{GROUP}", {"message_retention_seconds": 259_200})
     assert consumer(mq)
     shop.put("/queues/dlq--news--GID_changed", {"message_retention_seconds": 60})
     assert consumer(mq, "GID_changed")
 
 
-def test_a_consumer_that_begins_with_another_one_elsewhere_finds_its_group(
-    world: World, mq: Any
-) -> None:
+def test_a_consumer_finds_a_group_just_made_elsewhere(world: World, mq: Any) -> None:
     """An environment remembers for a second which groups there are."""
     consumer(mq, "GID_other")
     elsewhere = replace(world.core, cache=Cache(world.core.clock, 1_000, shared=True))
@@ -336,9 +334,7 @@ def test_both_apis_see_the_same_messages(world: World, shop: Client, reader: Any
     assert got["text"].properties == {"a": "b"}
 
 
-def test_the_bill_is_that_of_native_calls(
-    world: World, mq: Any, producer: Any, shop: Client
-) -> None:
+def test_it_is_billed_as_native_calls(world: World, mq: Any, producer: Any, shop: Client) -> None:
     reader, queue = consumer(mq), f"news--{GROUP}"
 
     found: list[Any] = []

@@ -143,7 +143,7 @@ def test_a_key_makes_the_calls_of_its_scope(
         assert (code(reply) == "AccessDenied") == (each != right), each
 
 
-def test_a_group_is_made_by_a_key_that_manages(world: World, make_key: MakeKey) -> None:
+def test_a_key_with_manage_makes_a_group(world: World, make_key: MakeKey) -> None:
     reader = make_key("shop", scope=Scope(receive=MINE))
     assert code(act(world, reader, *CALLS[1])) == "AccessDenied"
     both = make_key("shop", scope=Scope(receive=MINE, manage=MINE))
@@ -183,7 +183,7 @@ def test_a_group_is_made_by_a_key_that_manages(world: World, make_key: MakeKey) 
         ("DELETE", "consumer=GID_shop", b"<x/>", "MalformedXML"),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_an_invalid_call_is_refused(
     world: World, key: Key, method: str, query: str, body: bytes, refusal: str
 ) -> None:
     assert code(act(world, key, method, query, body)) == refusal

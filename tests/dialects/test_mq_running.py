@@ -127,7 +127,7 @@ def test_every_call_of_a_transaction(connect: Connect, topic: str) -> None:
     assert got.message_body == "unsure"
 
 
-def test_an_answer_that_is_lost_has_the_sdk_send_again_and_stores_twice_as_there(
+def test_a_lost_answer_has_the_sdk_send_again_and_stores_twice_as_there(
     connect: Connect, cutter: Cutter, topic: str
 ) -> None:
     consumer = connect().get_consumer(INSTANCE, topic, GROUP)
@@ -138,9 +138,7 @@ def test_an_answer_that_is_lost_has_the_sdk_send_again_and_stores_twice_as_there
     assert [each.message_body for each in take(consumer.consume_message, 2)] == ["twice"] * 2
 
 
-def test_a_request_that_breaks_off_stores_nothing(
-    connect: Connect, cutter: Cutter, topic: str
-) -> None:
+def test_a_broken_off_request_stores_nothing(connect: Connect, cutter: Cutter, topic: str) -> None:
     consumer = connect().get_consumer(INSTANCE, topic, GROUP)
     assert refusal(consumer.consume_message) == "MessageNotExist"
     cutter.passes = 60

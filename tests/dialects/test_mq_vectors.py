@@ -62,7 +62,7 @@ DELETE = made_call(
         ),
     ],
 )
-def test_the_signature_is_that_of_the_service(call: Call, made: str) -> None:
+def test_the_signature_matches_the_service(call: Call, made: str) -> None:
     assert signature.is_signed_with("secretkey", made, call)
     assert not signature.is_signed_with("other", made, call)
 
@@ -84,7 +84,7 @@ def test_a_content_type_of_a_call_with_a_body_is_part_of_it() -> None:
         ({"authorization": "MQ a b:y="}, "InvalidAuthorizationHeader"),
     ],
 )
-def test_what_is_no_authorization_is_refused(headers: dict[str, str], code: str) -> None:
+def test_an_invalid_authorization_is_refused(headers: dict[str, str], code: str) -> None:
     with pytest.raises(MqError) as refused:
         signature.read(headers)
     assert refused.value.code == code
@@ -103,7 +103,7 @@ def test_what_is_no_authorization_is_refused(headers: dict[str, str], code: str)
         ("Fri, 20 Nov 0000 11:55:27 GMT", "InvalidDateHeader"),
     ],
 )
-def test_what_is_no_date_is_refused(date: str, code: str) -> None:
+def test_an_invalid_date_is_refused(date: str, code: str) -> None:
     with pytest.raises(MqError) as refused:
         signature.read_date({"date": date})
     assert refused.value.code == code
@@ -158,7 +158,7 @@ def test_documents_are_read_however_an_sdk_writes_them() -> None:
         b"<?xml version='1.0' encoding='utf-16'?><Message>\xff</Message>",
     ],
 )
-def test_what_is_no_document_is_refused(body: bytes) -> None:
+def test_an_invalid_document_is_refused(body: bytes) -> None:
     with pytest.raises(MqError) as refused:
         reading.read_message(body)
     assert refused.value.code == "MalformedXML"
@@ -191,7 +191,7 @@ def test_properties_come_back_as_they_were_given() -> None:
 @pytest.mark.parametrize(
     ("body", "encoded"), [("a\x01", "YQE="), (b"\0\xff", "AP8="), ("\ufffe", "77++")]
 )
-def test_a_body_that_xml_cannot_carry_is_base64(body: str | bytes, encoded: str) -> None:
+def test_a_body_unfit_for_xml_is_base64(body: str | bytes, encoded: str) -> None:
     shown = contents.shown(Message(body=body))
     assert (shown["MessageBody"], shown["Properties"]) == (encoded, "bodyEncoding:base64|")
 
@@ -209,7 +209,7 @@ def test_every_fault_of_the_contract_has_a_code_and_a_status(
     assert errors.text_of("MessageNotExist") == "Message not exist."
 
 
-def test_answers_have_what_the_sdks_look_for() -> None:
+def test_answers_have_the_parts_read_by_the_sdks() -> None:
     refused = writing.write_error(MqError("MessageNotExist"), "h:1", "id")
     assert refused.status == 404
     assert refused.headers["x-mq-request-id"] == "id"

@@ -91,7 +91,7 @@ class TestTopics:
             assert refusal(sns.create_topic, Name=name).startswith("Invalid parameter: Topic Name")
         assert code(unchecked.create_topic, Name="") == "InvalidParameter"
 
-    def test_a_standard_topic_may_say_that_it_is_none_of_fifo(self, sns: Any) -> None:
+    def test_a_standard_topic_may_be_made_with_fifotopic_false(self, sns: Any) -> None:
         made = sns.create_topic(Name="tea", Attributes={"FifoTopic": "false"})["TopicArn"]
         assert "FifoTopic" not in sns.get_topic_attributes(TopicArn=made)["Attributes"]
         given = {"AttributeName": "FifoTopic", "AttributeValue": "false"}
@@ -288,7 +288,7 @@ class TestPublishing:
         sent = sns.publish(TargetArn=made, MessageGroupId="123", **message)
         assert sent["MessageId"]
 
-    def test_who_subscribes_later_gets_what_is_published_later(
+    def test_a_late_subscriber_gets_only_later_messages(
         self, world: World, sns: Any, sqs: Any, arn: str, queue: str
     ) -> None:
         sns.publish(TopicArn=arn, Message="before")
@@ -366,7 +366,7 @@ class TestSubscriptions:
             found_text = refusal(sns.set_subscription_attributes, **whole)
             assert found_text.startswith(f"Invalid parameter: {told}")
 
-    def test_arns_that_name_no_subscription(self, unchecked: Any, arn: str) -> None:
+    def test_arns_of_no_subscription_are_refused(self, unchecked: Any, arn: str) -> None:
         for name in ("odd", "arn:aws:sns:us-east-1:odd"):
             count = len(name.split(":"))
             assert refusal(unchecked.unsubscribe, SubscriptionArn=name) == (
@@ -412,9 +412,7 @@ class TestSubscriptions:
         with pytest.raises(ClientError, match="must use a FIFO queue"):
             subscribe(sns, topic, "orders.fifo", RedrivePolicy=standard)
 
-    def test_filter_policies_that_are_too_large_are_refused(
-        self, sns: Any, arn: str, queue: str
-    ) -> None:
+    def test_too_large_filter_policies_are_refused(self, sns: Any, arn: str, queue: str) -> None:
         many = [f"value{n}" for n in range(151)]
         source = ["a", "b", "c", "d"]
         alternatives = [{"a": [*source, "e", "f"]}, {"b": source, "$or": [{"c": source}] * 2}]
@@ -445,7 +443,7 @@ class TestSubscriptions:
             {"anything-but": {"odd": None}},
         ],
     )
-    def test_conditions_that_are_refused(
+    def test_invalid_conditions_are_refused(
         self, sns: Any, arn: str, queue: str, condition: object
     ) -> None:
         policy = json.dumps({"key": [condition]})
@@ -538,7 +536,7 @@ class TestQueuesThatEnd:
         sns.publish(TopicArn=arn, Message="to nobody")
         world.settle()
 
-    def test_a_publish_under_way_goes_to_the_queues_that_stay(
+    def test_a_publish_under_way_goes_to_the_remaining_queues(
         self, world: World, sns: Any, sqs: Any, arn: str, queue: str
     ) -> None:
         """It chose its recipients before the queue ended, and has copied to none of them yet."""

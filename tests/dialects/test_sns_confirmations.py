@@ -84,9 +84,7 @@ def test_a_url_ends_its_subscription_by_an_address(world: World, sns: Any, arn: 
     assert opened(world, address).status == 403  # to others it is as one that never was
 
 
-def test_who_confirms_by_a_signed_call_may_forbid_unsigned_ends(
-    world: World, sns: Any, arn: str
-) -> None:
+def test_a_signed_confirmation_may_forbid_unsigned_ends(world: World, sns: Any, arn: str) -> None:
     made = subscribe(sns, arn, HOOK)
     token = posted(world)[1]["Token"]
     sns.confirm_subscription(TopicArn=arn, Token=token, AuthenticateOnUnsubscribe="true")

@@ -80,7 +80,7 @@ def test_every_call_on_subscriptions(sns: Any, arn: str, queue: tuple[str, str])
     assert sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"] == []
 
 
-def test_every_call_that_publishes(
+def test_every_publishing_call_works(
     sns: Any, running_sqs: Any, arn: str, queue: tuple[str, str]
 ) -> None:
     sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue[1], Attributes=RAW)
@@ -100,7 +100,7 @@ def test_every_call_that_publishes(
     assert found == {"tea": cups, "a": None, "b": None}
 
 
-def test_every_call_that_has_no_place_here(sns: Any, arn: str) -> None:
+def test_calls_without_a_place_here_are_refused(sns: Any, arn: str) -> None:
     refused(sns.add_permission, TopicArn=arn, Label="l", AWSAccountId=["1"], ActionName=["Publish"])
     refused(sns.remove_permission, TopicArn=arn, Label="l")
     refused(sns.get_data_protection_policy, ResourceArn=arn)

@@ -113,7 +113,7 @@ def test_the_content_may_be_the_deduplication_id(
     assert message["Attributes"]["MessageDeduplicationId"] == digest
 
 
-def test_what_a_fifo_topic_needs(sns: Any, sqs: Any, shop: Client, arn: str) -> None:
+def test_fifo_topics_have_own_rules(sns: Any, sqs: Any, shop: Client, arn: str) -> None:
     for name in ("orders.fifo", "standard"):
         make_queue(sqs, name)
     once = {"TopicArn": arn, "Message": "a"}

@@ -128,7 +128,7 @@ def test_to_subscribe_again_finds_it_also_with_bounds_of_a_native_call(
         subscribe(sns, arn, FilterPolicy='{"kind": ["tea"]}')
 
 
-def test_a_message_that_fails_is_retried_and_goes_to_the_dead_letter_queue(
+def test_a_failing_message_is_retried_and_goes_to_the_dead_letter_queue(
     world: World, sns: Any, sqs: Any, shop: Client, arn: str
 ) -> None:
     dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
@@ -298,7 +298,7 @@ def test_messages_of_a_rewind_have_the_same_form(
     assert (told["EventSource"], told["Sns"]["MessageId"]) == ("aws:sns", sent["MessageId"])
 
 
-def test_a_message_that_is_delivered_again_has_the_same_form_and_text(
+def test_a_redelivered_message_has_the_same_form_and_text(
     world: World, sns: Any, shop: Client, arn: str, events: list[dict[str, Any]]
 ) -> None:
     subscribe(sns, arn)
@@ -327,7 +327,7 @@ def test_a_message_that_is_delivered_again_has_the_same_form_and_text(
         (LAMBDA, {"DeliveryPolicy": "{}"}, "DeliveryPolicy"),
     ],
 )
-def test_what_is_wrong_is_refused_and_leaves_nothing(
+def test_a_wrong_subscribe_is_refused_and_leaves_nothing(
     sns: Any, arn: str, endpoint: str, attributes: dict[str, str], words: str
 ) -> None:
     with pytest.raises(sns.exceptions.InvalidParameterException, match=words) as refused:
@@ -348,7 +348,7 @@ def test_a_fifo_topic_has_no_functions(sns: Any) -> None:
         subscribe(sns, made)
 
 
-def test_elsewhere_an_admin_key_is_needed_which_no_sdk_has(
+def test_without_functions_by_managers_a_subscribe_is_refused(
     world: World, sns: Any, arn: str
 ) -> None:
     change_settings(world, functions_by_managers=False)

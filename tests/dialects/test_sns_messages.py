@@ -85,7 +85,7 @@ def test_a_structure_has_a_default(world: World, sns: Any, sqs: Any, arn: str, u
         ({"Message": "a", "PhoneNumber": "+491"}, "InvalidParameter"),
     ],
 )
-def test_messages_that_are_refused(
+def test_invalid_messages_are_refused(
     sns: Any, arn: str, given: dict[str, Any], expected: str
 ) -> None:
     assert code(sns.publish, TopicArn=arn, **given) == expected
@@ -108,7 +108,7 @@ def test_a_publish_needs_the_arn_of_a_topic(sns: Any, given: dict[str, str]) -> 
         {"DataType": "String.Array", "StringValue": '[["a"]]'},
     ],
 )
-def test_attributes_that_are_refused(sns: Any, arn: str, attribute: dict[str, str]) -> None:
+def test_invalid_attributes_are_refused(sns: Any, arn: str, attribute: dict[str, str]) -> None:
     given = {"TopicArn": arn, "Message": "a", "MessageAttributes": {"name": attribute}}
     assert code(sns.publish, **given) == "ParameterValueInvalid"
 
@@ -156,7 +156,7 @@ def test_a_batch_is_published_whole_or_not_at_all(
         (["a"], 262_145, "BatchRequestTooLong"),
     ],
 )
-def test_batches_that_are_refused(
+def test_invalid_batches_are_refused(
     sns: Any, arn: str, ids: list[str], size: int, expected: str
 ) -> None:
     entries = [{"Id": each, "Message": "x" * size} for each in ids]

@@ -300,7 +300,7 @@ def test_raw_delivery_is_turned_on_and_off(
     assert json.loads(body)["Message"] == "raw false"
 
 
-def test_a_queue_that_is_subscribed_natively_too_gets_a_message_once(
+def test_a_queue_subscribed_natively_too_gets_a_message_once(
     world: World, sns: Any, sqs: Any, shop: Client, arn: str, url: str
 ) -> None:
     natively = {"protocol": "queue", "endpoint": "orders"}
@@ -317,7 +317,7 @@ def test_a_queue_that_is_subscribed_natively_too_gets_a_message_once(
 
 
 @pytest.mark.long
-def test_an_answer_counts_what_notifications_add(
+def test_an_answer_counts_the_size_of_notifications(
     world: World, sns: Any, sqs: Any, arn: str, url: str
 ) -> None:
     subscribe(sns, arn)
@@ -331,7 +331,7 @@ def test_an_answer_counts_what_notifications_add(
         assert json.loads(each["Body"])["Message"] == '"' * 260_000
 
 
-def test_the_bill_is_that_of_native_calls(
+def test_it_is_billed_as_native_calls(
     world: World, sns: Any, sqs: Any, shop: Client, arn: str
 ) -> None:
     for queue, topic in (("orders", "drinks"), ("plain", "foods")):

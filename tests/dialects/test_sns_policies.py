@@ -90,14 +90,14 @@ def test_defaults_and_ends_of_a_retry_policy(
         json.dumps({"requestPolicy": {"headerContentType": "application/json"}}),
     ],
 )
-def test_delivery_policies_that_are_refused(sns: Any, arn: str, policy: str) -> None:
+def test_invalid_delivery_policies_are_refused(sns: Any, arn: str, policy: str) -> None:
     given = {"TopicArn": arn, "Protocol": "https", "Endpoint": HOOK}
     attributes = {"DeliveryPolicy": policy}
     assert code(sns.subscribe, **given, Attributes=attributes) == "InvalidParameter"
     assert sns.list_subscriptions()["Subscriptions"] == []
 
 
-def test_a_topics_delivery_policy_is_that_of_urls_without_one(
+def test_a_topics_delivery_policy_holds_for_urls_without_one(
     sns: Any, shop: Client, arn: str
 ) -> None:
     def set_policy(value: str) -> None:
@@ -143,7 +143,7 @@ def statement(**changes: Any) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": [{**base, **changes}]})
 
 
-def test_a_topics_policy_is_kept_if_it_says_what_holds(sns: Any, arn: str) -> None:
+def test_a_topics_policy_is_kept_if_it_matches_the_rights(sns: Any, arn: str) -> None:
     for policy in (
         statement(),
         statement(Principal={"AWS": "arn:aws:iam::123456789012:root"}, Condition={}),
@@ -168,7 +168,7 @@ def test_a_topics_policy_is_kept_if_it_says_what_holds(sns: Any, arn: str) -> No
         ("{}", "no policy"),
     ],
 )
-def test_a_topics_policy_that_says_more_is_refused(
+def test_a_topics_policy_with_more_rights_is_refused(
     sns: Any, arn: str, policy: str, words: str
 ) -> None:
     with pytest.raises(sns.exceptions.InvalidParameterException, match=words):

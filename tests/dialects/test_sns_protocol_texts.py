@@ -98,7 +98,7 @@ def test_a_bodys_filter_looks_at_the_text_of_its_own_subscription(
 
 
 @pytest.mark.parametrize("size", [1, 50_000])
-def test_a_dead_letter_is_the_text_that_was_posted(
+def test_a_dead_letter_is_the_posted_text(
     world: World, sns: Any, sqs: Any, shop: Client, arn: str, size: int
 ) -> None:
     """Also if the bucket has the texts: the dead letter has a content of its own then."""

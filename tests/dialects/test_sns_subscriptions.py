@@ -110,7 +110,7 @@ def test_a_url_confirms_by_its_token(
         ({"Protocol": "lambda", "Endpoint": "arn:aws:sqs:a:b:c"}, "Lambda endpoint ARN"),
     ],
 )
-def test_what_is_not_here_is_refused_and_leaves_nothing(
+def test_invalid_subscriptions_are_refused_and_leave_nothing(
     sns: Any, arn: str, given: dict[str, Any], words: str
 ) -> None:
     whole = {"TopicArn": arn, "Protocol": "sqs", "Endpoint": QUEUE, "Attributes": RAW, **given}
@@ -162,7 +162,7 @@ def test_subscriptions_are_listed_by_topic_and_all(sns: Any, shop: Client, arn: 
     sns.unsubscribe(SubscriptionArn=one)
 
 
-def test_a_key_may_subscribe_what_its_scope_says(world: World, arn: str, make_key: MakeKey) -> None:
+def test_a_key_may_subscribe_within_its_scope(world: World, arn: str, make_key: MakeKey) -> None:
     scope = Scope(manage=Listed(topics=("drinks",)))
     narrow = client_of(world, make_key("shop", scope=scope), "sns")
     given = {"TopicArn": arn, "Protocol": "sqs", "Endpoint": QUEUE, "Attributes": RAW}

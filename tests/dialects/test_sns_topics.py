@@ -25,15 +25,13 @@ def code(call: Any, **given: Any) -> str:
     return found
 
 
-def test_the_signature_says_which_service_a_call_is_for(sns: Any, sqs: Any, arn: str) -> None:
+def test_the_signature_names_the_service_of_a_call(sns: Any, sqs: Any, arn: str) -> None:
     assert arn == ARN
     assert sqs.create_queue(QueueName="drinks")["QueueUrl"].endswith("/shop/drinks")
     assert [each["TopicArn"] for each in sns.list_topics()["Topics"]] == [ARN]
 
 
-def test_without_sns_the_endpoint_tells_that_it_has_none(
-    sns: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_sns_the_endpoint_says_so(sns: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIALECTS", "aliyun,cmq,sqs")
     with pytest.raises(ClientError, match="this endpoint has no sns"):
         sns.list_topics()
@@ -120,11 +118,11 @@ def test_a_topic_is_deleted_and_deleted_again(sns: Any, shop: Client, arn: str) 
         ("arn:aws:sns:eu-central-1:bob:drinks", "AuthorizationError"),
     ],
 )
-def test_arns_that_name_nothing_here(sns: Any, arn: str, expected: str) -> None:
+def test_unknown_arns_are_refused(sns: Any, arn: str, expected: str) -> None:
     assert code(sns.get_topic_attributes, TopicArn=arn) == expected
 
 
-def test_an_account_that_is_a_number_is_the_own_one(sns: Any, arn: str) -> None:
+def test_a_numeric_account_is_the_own_account(sns: Any, arn: str) -> None:
     shown = sns.get_topic_attributes(TopicArn="arn:aws:sns:us-east-1:123456789012:drinks")
     assert shown["Attributes"]["TopicArn"] == arn
 
@@ -152,7 +150,7 @@ def test_tags_are_labels(sns: Any, shop: Client, arn: str) -> None:
     assert sns.list_tags_for_resource(ResourceArn=arn)["Tags"] == tags[1:]
 
 
-def test_a_key_may_what_its_scope_says(world: World, arn: str, make_key: MakeKey) -> None:
+def test_a_key_may_act_within_its_scope(world: World, arn: str, make_key: MakeKey) -> None:
     scope = Scope(send=Listed(topics=("drinks",)))
     narrow = client_of(world, make_key("shop", scope=scope), "sns")
     assert narrow.get_topic_attributes(TopicArn=arn)["Attributes"]["TopicArn"] == arn
@@ -161,7 +159,7 @@ def test_a_key_may_what_its_scope_says(world: World, arn: str, make_key: MakeKey
     assert code(narrow.create_topic, Name="others") == "AuthorizationError"
 
 
-def test_what_has_no_place_here_is_refused_plainly(sns: Any, arn: str) -> None:
+def test_unsupported_calls_are_refused_plainly(sns: Any, arn: str) -> None:
     with pytest.raises(sns.exceptions.InvalidParameterException, match="grants"):
         sns.add_permission(TopicArn=arn, Label="l", AWSAccountId=["1"], ActionName=["Publish"])
     with pytest.raises(sns.exceptions.InvalidParameterException, match="no mobile push"):

@@ -117,7 +117,7 @@ def test_refusals_have_the_words_of_sqs(sqs: Any) -> None:
     )
 
 
-def test_a_batch_keeps_to_the_bound_of_a_call_and_not_to_that_of_the_queue(sqs: Any) -> None:
+def test_a_batch_keeps_to_the_bound_of_a_call_and_not_of_the_queue(sqs: Any) -> None:
     url = make_queue(sqs, MaximumMessageSize="2048")
     beside = {"k": {"DataType": "String", "StringValue": "x"}}
     first = {"Id": "1", "MessageBody": "a" * 2_040, "MessageAttributes": beside}
@@ -152,7 +152,7 @@ def test_a_visibility_is_extended_again_and_again(sqs: Any, world: World) -> Non
 class TestGroups:
     """Messages of several groups of a FIFO queue."""
 
-    def test_a_receive_returns_the_group_that_waits_longest_first(
+    def test_a_receive_returns_the_longest_waiting_group_first(
         self, sqs: Any, world: World
     ) -> None:
         for turn in range(6):
@@ -160,7 +160,7 @@ class TestGroups:
             send(sqs, url, "g1.1", "g2.1", "g1.2", "g1.3", world=world)
             assert bodies(take(sqs, url, 10)) == ["g1.1", "g1.2", "g1.3", "g2.1"]
 
-    def test_a_group_whose_lease_is_over_goes_behind_those_that_waited(
+    def test_a_group_with_an_expired_lease_goes_behind_waiting_groups(
         self, sqs: Any, world: World
     ) -> None:
         url = make_fifo(sqs, VisibilityTimeout="1")
@@ -172,7 +172,7 @@ class TestGroups:
         again = take(sqs, url, 10, VisibilityTimeout=0)
         assert bodies(again) == ["g3.1", "g1.1", "g1.2", "g1.3", "g1.4", "g2.1"]
 
-    def test_messages_that_are_hidden_for_no_time_go_behind_as_well(
+    def test_messages_hidden_for_no_time_go_behind_as_well(
         self, sqs: Any, world: World, fifo: str
     ) -> None:
         send(sqs, fifo, "g1.1", "g2.1", "g2.2", "g3.1", "g1.2", world=world)
@@ -196,7 +196,7 @@ class TestGroups:
         ("deleted", "left"),
         [(2, ["g2.1", "g2.2", "g1.3", "g1.4", "g3.1"]), (1, ["g2.1", "g2.2", "g3.1"])],
     )
-    def test_a_group_goes_on_when_all_that_was_received_of_it_is_deleted(
+    def test_a_group_goes_on_when_all_its_received_messages_are_deleted(
         self, sqs: Any, world: World, deleted: int, left: list[str], fifo: str
     ) -> None:
         send(sqs, fifo, "g1.1", "g2.1", "g1.2", "g2.2", "g1.3", "g1.4", "g3.1", world=world)
@@ -214,7 +214,7 @@ class TestGroups:
             sqs.delete_message(QueueUrl=fifo, ReceiptHandle=each["ReceiptHandle"])
         assert count(sqs, fifo) == 1
 
-    def test_others_that_take_from_the_same_groups_lose_none(
+    def test_receivers_of_the_same_groups_lose_no_message(
         self, sqs: Any, world: World, fifo: str
     ) -> None:
         """Each of twenty receivers begins where it may: each message is received once."""

@@ -133,7 +133,7 @@ def test_a_signed_call_is_taken_at_the_path_of_its_queue(
     assert (nothing.status, nothing.text) == (404, "<UnknownOperationException/>")
 
 
-def test_a_presigned_url_is_good_for_its_time_and_for_what_it_says(world: World, key: Key) -> None:
+def test_a_presigned_url_is_good_for_its_time_and_its_own_call(world: World, key: Key) -> None:
     fields = {"Action": "SendMessage", "MessageBody": "hello", "Version": "2012-11-05"}
     url = presigned(key, fields, "/shop/orders")
     begun = time.time()
@@ -162,9 +162,7 @@ def test_a_presigned_url_is_good_for_its_time_and_for_what_it_says(world: World,
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_calls_of_other_services_are_told_that_they_are_not_here(
-    world: World, key: Key, method: str
-) -> None:
+def test_calls_of_other_services_are_refused_by_name(world: World, key: Key, method: str) -> None:
     reply = signed(world, key, method, {"Action": "GetCallerIdentity"}, service="sts")
     assert (reply.status, error(reply)) == (400, "InvalidAction")
     assert found(reply, "Error/Message") == ["this endpoint has no sts: it has sqs"]

@@ -94,7 +94,7 @@ def test_a_queue_of_the_other_type_is_not_found_by_its_name(sqs: Any) -> None:
     assert bodies(receive(sqs, plain)) == ["x"]
 
 
-def test_a_queue_that_was_made_under_the_older_name_keeps_it(sqs: Any, shop: Client) -> None:
+def test_a_queue_made_under_the_older_name_keeps_it(sqs: Any, shop: Client) -> None:
     """Calls of SQS made `orders.fifo` as `orders_fifo` before."""
     assert shop.put("/queues/orders_fifo", {"ordered": True}).status == 201
     dead = sqs.create_queue(QueueName="dead.fifo", Attributes=FIFO)["QueueUrl"]
@@ -140,7 +140,7 @@ def test_a_standard_queue_has_none_of_their_attributes(sqs: Any) -> None:
         sqs.send_message(QueueUrl=url, MessageBody="x", MessageDeduplicationId="1")
 
 
-def test_what_is_not_deleted_comes_again_before_what_follows(
+def test_an_undeleted_message_comes_again_before_its_followers(
     world: World, sqs: Any, url: str
 ) -> None:
     for number in range(2):
@@ -243,7 +243,7 @@ def test_a_purge_frees_deduplication_ids(sqs: Any, url: str) -> None:
     assert bodies(receive(sqs, url)) == ["y"]
 
 
-def test_what_a_fifo_message_lacks_or_cannot_have_is_told(sqs: Any, url: str) -> None:
+def test_missing_or_wrong_fields_of_a_fifo_message_are_told(sqs: Any, url: str) -> None:
     with pytest.raises(ClientError, match="MessageGroupId"):
         sqs.send_message(QueueUrl=url, MessageBody="x", MessageDeduplicationId="1")
     good = {"MessageBody": "x", "MessageGroupId": "a", "MessageDeduplicationId": "1"}

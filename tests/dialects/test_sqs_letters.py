@@ -108,7 +108,7 @@ def test_an_attempt_of_a_standard_queue_has_no_effect(sqs: Any, url: str) -> Non
 
 
 @pytest.mark.parametrize("attempt", ["", "x" * 129, "a b"])
-def test_an_attempt_that_is_none_is_refused(
+def test_an_invalid_attempt_is_refused(
     world: World, sqs: Any, key: Key, fifo: str, attempt: str
 ) -> None:
     with pytest.raises(ClientError, match="InvalidParameterValue"):

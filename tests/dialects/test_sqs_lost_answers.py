@@ -28,7 +28,7 @@ def drain(sqs: Any, url: str) -> list[str]:
 
 
 @pytest.mark.parametrize("passes", [0, 20, 300])
-def test_a_request_that_breaks_off_stores_nothing_and_is_repeated(
+def test_a_broken_off_request_stores_nothing_and_is_repeated(
     cutter: Cutter, cut_sqs: Any, running_sqs: Any, passes: int
 ) -> None:
     url = running_sqs.create_queue(QueueName=f"q-{uuid.uuid4().hex}")["QueueUrl"]
@@ -38,7 +38,7 @@ def test_a_request_that_breaks_off_stores_nothing_and_is_repeated(
     assert drain(running_sqs, url) == ["once"]
 
 
-def test_a_send_whose_answer_is_lost_is_repeated_and_stored_again_as_in_sqs(
+def test_a_send_with_a_lost_answer_is_repeated_and_stored_again_as_in_sqs(
     cutter: Cutter, cut_sqs: Any, running_sqs: Any
 ) -> None:
     url = running_sqs.create_queue(QueueName=f"q-{uuid.uuid4().hex}")["QueueUrl"]

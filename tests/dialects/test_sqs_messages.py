@@ -41,7 +41,7 @@ def test_a_message_is_sent_received_and_deleted(world: World, sqs: Any, url: str
     assert receive(sqs, url) == []
 
 
-def test_what_is_not_deleted_comes_again_with_another_handle(
+def test_an_undeleted_message_comes_again_with_another_handle(
     world: World, sqs: Any, url: str
 ) -> None:
     sqs.send_message(QueueUrl=url, MessageBody="hello")
@@ -58,7 +58,7 @@ def test_what_is_not_deleted_comes_again_with_another_handle(
     assert len(receive(sqs, url)) == 1
 
 
-def test_what_is_said_of_a_message(world: World, sqs: Any, url: str) -> None:
+def test_a_message_has_system_attributes(world: World, sqs: Any, url: str) -> None:
     begun = world.clock.now_ms()
     sqs.send_message(
         QueueUrl=url,
@@ -118,7 +118,7 @@ def test_attributes_come_back_with_names_types_and_digest(sqs: Any, url: str) ->
         (["AWS.", "..a"], set()),
     ],
 )
-def test_a_receiver_gets_the_attributes_that_it_asks_for(
+def test_a_receiver_gets_the_requested_attributes(
     sqs: Any, url: str, asked: list[str], found: set[str]
 ) -> None:
     sqs.send_message(QueueUrl=url, MessageBody="hello", MessageAttributes=ATTRIBUTES)
@@ -146,7 +146,7 @@ def test_a_receiver_gets_the_attributes_that_it_asks_for(
         ("a", {"DataType": "String", "StringValue": "\x01"}),
     ],
 )
-def test_attributes_that_are_none_are_refused(
+def test_invalid_attributes_are_refused(
     sqs: Any, url: str, name: str, value: dict[str, str]
 ) -> None:
     with pytest.raises(ClientError) as refused:
@@ -226,7 +226,7 @@ def test_bodies_come_back_as_they_were(sqs: Any, url: str, body: str) -> None:
 
 
 @pytest.mark.parametrize("body", ["\0", "a\x08", "\x1f", "\ufffe", "\uffff"])
-def test_characters_that_no_message_has_are_refused(sqs: Any, url: str, body: str) -> None:
+def test_characters_invalid_in_a_message_are_refused(sqs: Any, url: str, body: str) -> None:
     with pytest.raises(sqs.exceptions.InvalidMessageContents):
         sqs.send_message(QueueUrl=url, MessageBody=body)
 
@@ -238,7 +238,7 @@ def test_a_body_over_the_queues_limit_is_refused(sqs: Any, url: str) -> None:
             sqs.send_message(QueueUrl=url, MessageBody=body)
 
 
-def test_messages_of_a_mebibyte_pass_where_the_queue_takes_them(sqs: Any) -> None:
+def test_messages_of_a_mebibyte_pass_if_the_queue_takes_them(sqs: Any) -> None:
     largest = {"MaximumMessageSize": "1048576"}
     url = sqs.create_queue(QueueName="large", Attributes=largest)["QueueUrl"]
     body = "<ü&>" * 209_715
@@ -359,7 +359,7 @@ def test_visibilities_of_a_batch(world: World, sqs: Any, url: str) -> None:
     assert len(receive(sqs, url)) == 1
 
 
-def test_a_receive_that_hides_for_no_time_leaves_the_message_to_others(sqs: Any, url: str) -> None:
+def test_a_receive_hiding_for_no_time_leaves_the_message_to_others(sqs: Any, url: str) -> None:
     sqs.send_message(QueueUrl=url, MessageBody="x")
     assert len(receive(sqs, url, VisibilityTimeout=0)) == 1
     assert len(receive(sqs, url, VisibilityTimeout=60)) == 1
@@ -431,7 +431,7 @@ def test_native_programs_and_boto3_share_a_queue(sqs: Any, url: str, shop: Clien
     assert shown["MD5OfBody"] == hashlib.md5(b"AAE=").hexdigest()
 
 
-def test_messages_that_no_answer_holds_are_passed_over(
+def test_messages_too_large_for_an_answer_are_passed_over(
     world: World, sqs: Any, shop: Client
 ) -> None:
     """They come from programs that call the HTTP API."""

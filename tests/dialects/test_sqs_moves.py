@@ -53,7 +53,7 @@ def test_dead_letters_go_back_to_their_source(world: World, sqs: Any, dead: str)
     assert sorted(each["Body"] for each in receive_all(sqs, url)) == ["0", "1", "2"]
 
 
-def test_a_task_keeps_to_its_rate_and_tells_what_it_had_to_move(world: World, sqs: Any) -> None:
+def test_a_task_keeps_to_its_rate_and_tells_the_number_to_move(world: World, sqs: Any) -> None:
     dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
     sqs.create_queue(QueueName="orders", Attributes=redrive_policy("dead", 1))
     other = sqs.create_queue(QueueName="other")["QueueUrl"]
@@ -83,7 +83,7 @@ def test_a_task_keeps_to_its_rate_and_tells_what_it_had_to_move(world: World, sq
     assert "MaxNumberOfMessagesPerSecond" not in only(sqs, most=1)
 
 
-def test_a_task_whose_target_is_deleted_fails_and_is_still_listed(
+def test_a_task_with_a_deleted_target_fails_and_is_still_listed(
     world: World, sqs: Any, dead: str
 ) -> None:
     other = sqs.create_queue(QueueName="other")["QueueUrl"]
@@ -145,7 +145,7 @@ def test_the_newest_task_is_listed_first(world: World, sqs: Any, dead: str) -> N
     assert sqs.list_message_move_tasks(SourceArn=arn("orders"))["Results"] == []
 
 
-def test_what_is_no_task_is_refused(sqs: Any, dead: str) -> None:
+def test_an_invalid_task_is_refused(sqs: Any, dead: str) -> None:
     with pytest.raises(
         ClientError, match=r"\(InvalidParameterValue\) .*configured as a Dead Letter Queue"
     ):

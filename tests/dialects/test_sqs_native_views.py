@@ -43,9 +43,7 @@ def orders(shop: Client) -> str:
     return "orders"
 
 
-def test_a_receive_and_a_peek_show_the_names_that_were_sent(
-    shop: Client, sqs: Any, orders: str
-) -> None:
+def test_a_receive_and_a_peek_show_the_sent_names(shop: Client, sqs: Any, orders: str) -> None:
     send(sqs, orders)
 
     (peeked,) = shop.post("/queues/orders/messages/peek", {}).json["messages"]
@@ -67,7 +65,7 @@ def test_names_of_a_caller_of_the_own_api_stay_though_they_look_like_written_one
 
 
 @pytest.mark.parametrize("content_format", ["json", "simplified"])
-def test_a_post_shows_the_names_that_were_sent(
+def test_a_post_shows_the_sent_names(
     content_format: Literal["json", "simplified"],
 ) -> None:
     """Also those that no header may have."""
@@ -102,7 +100,7 @@ def events(world: World) -> list[dict[str, Any]]:
     return got
 
 
-def test_a_function_gets_what_the_sender_of_sqs_sent(
+def test_a_function_gets_the_message_of_an_sqs_sender(
     world: World, shop: Client, sqs: Any, events: list[dict[str, Any]]
 ) -> None:
     invoke = {"function": "handler", "event_source": "aws:sqs"}
@@ -172,7 +170,7 @@ def test_an_unknown_event_source_is_refused(world: World) -> None:
     assert "invoke.event_source" in reply.text
 
 
-def test_a_receive_tells_which_key_received(shop: Client, sqs: Any, orders: str) -> None:
+def test_a_receive_tells_the_receiving_key(shop: Client, sqs: Any, orders: str) -> None:
     shown = shop.get("/queues/orders/consumers").json["consumers"]
     assert shown == []
 

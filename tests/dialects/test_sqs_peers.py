@@ -37,7 +37,7 @@ def test_a_changed_visibility_is_of_one_receive_alone(world: World, sqs: Any, ur
     assert len(receive(sqs, url)) == 1
 
 
-def test_receives_that_hide_for_no_time_count_towards_dead_letters(
+def test_receives_hiding_for_no_time_count_towards_dead_letters(
     world: World, sqs: Any, url: str
 ) -> None:
     dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
@@ -73,7 +73,7 @@ def test_keys_of_tags_differ_by_case_and_values_may_be_empty(sqs: Any, url: str)
     assert sqs.list_queue_tags(QueueUrl=url)["Tags"] == tags
 
 
-def test_two_clients_that_create_one_queue_at_once_both_get_it(
+def test_clients_creating_one_queue_at_once_all_get_it(
     running: dict[str, Any], running_sqs: Any
 ) -> None:
     name, found = "at-once", []
@@ -90,7 +90,7 @@ def test_two_clients_that_create_one_queue_at_once_both_get_it(
     assert len(set(found)) == 1
 
 
-def test_a_receive_that_waits_gets_what_comes_meanwhile(running_sqs: Any) -> None:
+def test_a_waiting_receive_gets_a_message_sent_meanwhile(running_sqs: Any) -> None:
     url = running_sqs.create_queue(
         QueueName="patient", Attributes={"ReceiveMessageWaitTimeSeconds": "10"}
     )["QueueUrl"]

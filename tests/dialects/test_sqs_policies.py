@@ -51,7 +51,7 @@ def policy(*statements: Any) -> dict[str, str]:
         statement(Resource="$QUEUE_ARN", Condition={"ArnEquals": {"aws:SourceArn": "$TOPIC"}}),
     ],
 )
-def test_a_policy_that_allows_what_holds_here_is_kept_and_shown(
+def test_a_policy_matching_the_rights_here_is_kept_and_shown(
     sqs: Any, url: str, given: dict[str, Any]
 ) -> None:
     text = policy(given)
@@ -108,7 +108,7 @@ def test_a_policy_of_a_new_queue_is_kept(sqs: Any) -> None:
         statement(Condition={**FROM_TOPIC, "IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}),
     ],
 )
-def test_a_policy_that_does_not_hold_here_is_refused_by_its_statement(
+def test_an_unenforceable_policy_is_refused_by_its_statement(
     sqs: Any, url: str, given: dict[str, Any]
 ) -> None:
     text = policy(statement(Sid="fine"), {**given, "Sid": "TheOther"})
@@ -163,7 +163,7 @@ CODES = {"Policy": "InvalidAttributeValue", "RedriveAllowPolicy": "InvalidParame
 @pytest.mark.parametrize(
     ("name", "text"), [(name, text) for name, texts in NO_POLICIES.items() for text in texts]
 )
-def test_a_text_that_is_no_policy_is_refused(sqs: Any, url: str, name: str, text: str) -> None:
+def test_an_invalid_policy_text_is_refused(sqs: Any, url: str, name: str, text: str) -> None:
     with pytest.raises(ClientError, match=f"parameter ({name}|sourceQueueArns)") as refused:
         sqs.set_queue_attributes(QueueUrl=url, Attributes={name: text})
     assert refused.value.response["Error"]["Code"] == CODES[name]
@@ -181,7 +181,7 @@ def test_a_text_that_is_no_policy_is_refused(sqs: Any, url: str, name: str, text
         ({"RedriveAllowPolicy": ""}, True),
     ],
 )
-def test_a_dead_letter_queue_takes_dead_letters_of_the_queues_that_it_allows(
+def test_a_dead_letter_queue_takes_dead_letters_of_allowed_queues(
     sqs: Any, url: str, shop: Client, given: dict[str, str], allowed: bool
 ) -> None:
     made = sqs.create_queue(QueueName="dead", Attributes=given)["QueueUrl"]

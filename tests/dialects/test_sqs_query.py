@@ -39,7 +39,7 @@ def test_every_action_was_recorded() -> None:
     assert recorded == set(calls.ACTIONS)
 
 
-def test_the_signature_of_a_form_is_that_of_the_sdk() -> None:
+def test_the_signature_of_a_form_matches_the_sdk() -> None:
     sent = RECORDED["signed"]
     headers = {"host": "127.0.0.1:8081", **sent["headers"]}
     signed = signature.read(headers)
@@ -61,7 +61,7 @@ def test_all_calls_are_answered_in_xml(replies: dict[str, Reply]) -> None:
     assert error(replies["add_permission"]) == "AWS.SimpleQueueService.UnsupportedOperation"
 
 
-def test_answers_are_in_json_where_they_are_asked_for(
+def test_answers_are_in_json_if_asked_for(
     world: World, key: Key, orders: str, shop: Client
 ) -> None:
     shop.send("orders", "a & b")
@@ -191,7 +191,7 @@ def test_an_empty_list_has_the_name_of_its_member(
     assert found(reply, "ReceiveMessageResult/Message/Attribute/Name") == []
 
 
-def test_a_message_that_is_five_times_as_large_in_xml_is_received(
+def test_a_message_five_times_as_large_in_xml_is_received(
     world: World, key: Key, orders: str, shop: Client
 ) -> None:
     """A million `&` do not fit into Lambda's answer; a smaller message passes, alone."""
@@ -201,7 +201,7 @@ def test_a_message_that_is_five_times_as_large_in_xml_is_received(
     assert found(reply, "ReceiveMessageResult/Message/Body") == ["&" * 800_000]
 
 
-def test_characters_that_xml_cannot_carry_are_replaced(
+def test_characters_unfit_for_xml_are_replaced(
     world: World, key: Key, orders: str, shop: Client
 ) -> None:
     shop.send("orders", "a\0b\ufffe")

@@ -59,7 +59,7 @@ def test_a_deployment_without_a_bucket_has_smaller_messages(world: World, sqs: A
     assert attributes(sqs, url, "MaximumMessageSize") == {"MaximumMessageSize": "262144"}
 
 
-def test_a_queue_that_exists_is_found_by_what_is_given(sqs: Any) -> None:
+def test_an_existing_queue_is_found_by_the_given_attributes(sqs: Any) -> None:
     given = {"VisibilityTimeout": "60", "DelaySeconds": "5"}
     first = sqs.create_queue(QueueName="orders", Attributes=given)["QueueUrl"]
     assert sqs.create_queue(QueueName="orders", Attributes=given)["QueueUrl"] == first
@@ -109,7 +109,7 @@ POLICY = {
         ),
     ],
 )
-def test_a_queue_that_exists_is_compared_by_the_attributes_of_sqs(
+def test_an_existing_queue_is_compared_by_the_attributes_of_sqs(
     sqs: Any, held: dict[str, str], same: dict[str, str], other: dict[str, str]
 ) -> None:
     fifo = {"FifoQueue": "true"}
@@ -129,7 +129,7 @@ def test_a_queue_that_exists_is_compared_by_the_attributes_of_sqs(
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a.b", ".fifo", "x" * 81, "a/b", "ä"])
-def test_names_that_no_queue_has_are_refused(sqs: Any, name: str) -> None:
+def test_invalid_queue_names_are_refused(sqs: Any, name: str) -> None:
     with pytest.raises(ClientError, match=r"\((InvalidParameterValue|MissingParameter)\)"):
         sqs.create_queue(QueueName=name)
     assert "QueueUrls" not in sqs.list_queues()
@@ -199,9 +199,7 @@ def test_values_out_of_range_are_refused_and_nothing_is_made(
         ),
     ],
 )
-def test_a_text_that_is_no_redrive_policy_is_refused(
-    sqs: Any, url: str, text: str, reason: str
-) -> None:
+def test_an_invalid_redrive_policy_is_refused(sqs: Any, url: str, text: str, reason: str) -> None:
     for call, given in (
         (sqs.create_queue, {"QueueName": "other"}),
         (sqs.set_queue_attributes, {"QueueUrl": url}),
@@ -217,7 +215,7 @@ def test_a_text_that_is_no_redrive_policy_is_refused(
     assert sqs.list_queues()["QueueUrls"] == [url]
 
 
-def test_attributes_that_do_not_exist_are_refused(sqs: Any, url: str) -> None:
+def test_unknown_attributes_are_refused(sqs: Any, url: str) -> None:
     with pytest.raises(sqs.exceptions.InvalidAttributeName):
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"Colour": "red"})
     with pytest.raises(sqs.exceptions.InvalidAttributeName):
@@ -316,9 +314,7 @@ def test_dead_letters_are_set_shown_and_unset(sqs: Any, url: str, shop: Client) 
     assert sqs.list_dead_letter_source_queues(QueueUrl=dead).get("queueUrls", []) == []
 
 
-def test_an_age_of_dead_letters_that_was_set_natively_is_kept(
-    sqs: Any, url: str, shop: Client
-) -> None:
+def test_a_natively_set_age_of_dead_letters_is_kept(sqs: Any, url: str, shop: Client) -> None:
     sqs.create_queue(QueueName="dead")
     dead_letter = {"queue": "dead", "max_age_seconds": 600}
     shop.patch("/queues/orders", {"dead_letter": dead_letter})
@@ -391,7 +387,7 @@ def test_the_url_of_a_queue_by_its_name(sqs: Any, url: str) -> None:
         sqs.get_queue_url(QueueName="nowhere")
 
 
-def test_a_url_of_aws_that_is_in_a_programs_settings_is_ones_own_queue(sqs: Any, url: str) -> None:
+def test_a_url_of_aws_in_a_programs_settings_is_ones_own_queue(sqs: Any, url: str) -> None:
     theirs = "https://sqs.eu-central-1.amazonaws.com/123456789012/orders"
     sent = sqs.send_message(QueueUrl=theirs, MessageBody="hello")
     (message,) = sqs.receive_message(QueueUrl=url)["Messages"]

@@ -123,7 +123,7 @@ def test_no_call_with_a_changed_part_is_accepted(
         ),
     ],
 )
-def test_what_is_no_signature_is_told(
+def test_a_bad_or_missing_signature_is_told(
     world: World, authorization: str | None, expected: str
 ) -> None:
     headers = {"x-amz-target": "AmazonSQS.ListQueues", "content-type": JSON}
@@ -287,7 +287,7 @@ def test_odd_members_are_refused_or_taken_but_never_a_failure_of_ours(
         b'{"a": 1, "a": 2}',
     ],
 )
-def test_bodies_that_are_no_requests_are_refused(world: World, key: Key, body: bytes) -> None:
+def test_invalid_bodies_are_refused(world: World, key: Key, body: bytes) -> None:
     for action in ("SendMessage", "ListQueues", "Nothing", ""):
         reply = act(world, key, action, body)
         assert reply.status in (200, 400), reply.text

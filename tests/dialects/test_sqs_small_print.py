@@ -111,7 +111,7 @@ def test_an_extension_of_a_groups_first_message_holds_the_others_back(
     assert [each["Body"] for each in again] == ["0", "1", "2"]
 
 
-def test_a_topic_has_a_policy_to_which_a_statement_is_added(sns: Any, arn: str) -> None:
+def test_a_statement_is_added_to_the_policy_of_a_topic(sns: Any, arn: str) -> None:
     policy = json.loads(sns.get_topic_attributes(TopicArn=arn)["Attributes"]["Policy"])
     (own,) = policy["Statement"]
     assert (own["Effect"], own["Resource"]) == ("Allow", arn)

@@ -26,7 +26,7 @@ HEADERS = {
 }
 
 
-def test_the_signature_is_that_of_the_service() -> None:
+def test_the_signature_matches_the_service() -> None:
     signed = signature.read(HEADERS)
     assert signed is not None
     text = signature.text_to_sign(signed, "POST", "/", "", HEADERS, BODY)
@@ -50,7 +50,7 @@ def test_the_signature_is_that_of_the_service() -> None:
         ("Credential=", "Credentials="),
     ],
 )
-def test_what_is_no_whole_signature_is_read_as_none(old: str, new: str) -> None:
+def test_an_incomplete_signature_is_read_as_none(old: str, new: str) -> None:
     assert (
         signature.read({**HEADERS, "authorization": HEADERS["authorization"].replace(old, new)})
         is None
@@ -58,11 +58,11 @@ def test_what_is_no_whole_signature_is_read_as_none(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("time", ["", "20261121", "20261399T000000Z", "20261121T194227", "x" * 16])
-def test_a_time_that_is_none_is_no_signature(time: str) -> None:
+def test_an_invalid_time_is_no_signature(time: str) -> None:
     assert signature.read({**HEADERS, "x-amz-date": time}) is None
 
 
-def test_the_digest_of_attributes_is_that_of_the_service() -> None:
+def test_the_digest_of_attributes_matches_the_service() -> None:
     attributes = {"n-1.x": Typed("Number", "1"), "b": Typed("Binary", b"\0\1")}
     assert contents.attributes_md5(attributes) == "9826482dd098c680385bb6736547e946"
     assert contents.md5(b"hello") == "5d41402abc4b2a76b9719d911017c592"

@@ -65,7 +65,7 @@ def test_a_standard_queue_of_a_stand_in_keeps_the_order_of_sends(start: Start, p
     assert [each["Body"] for each in received] == [str(number) for number in range(10)]
 
 
-def test_its_port_is_that_of_emulators(start: Start) -> None:
+def test_its_port_is_the_port_of_emulators(start: Start) -> None:
     stack = start("--stand-in")
 
     if stack.ready:
@@ -74,7 +74,7 @@ def test_its_port_is_that_of_emulators(start: Start) -> None:
         assert f"cannot answer on 127.0.0.1:{PORT}" in stack.end()[2]
 
 
-def test_sqs_and_sns_answer_to_the_key_that_everybody_has(start: Start, port: int) -> None:
+def test_sqs_and_sns_answer_to_the_well_known_key(start: Start, port: int) -> None:
     stand_in(start, port)
     sqs, sns = sdk("sqs", port), sdk("sns", port)
 
@@ -106,7 +106,7 @@ def test_the_pages_program_runs_on_it(
     assert program.PORT == PORT
 
 
-def test_the_containers_of_the_page_are_started_by_options_that_exist() -> None:
+def test_the_containers_of_the_page_are_started_by_existing_options() -> None:
     page = (MANUAL / "stand-in.md").read_text("utf-8")
     (in_python,) = re.findall(r'with_command\("([^"]+)"\)', page)
     lists = re.findall(r"withCommand\(\[?([^\])]+)\]?\)", page)
@@ -137,7 +137,7 @@ def test_a_variable_says_the_same_as_the_option(port: int, tmp_path: Path) -> No
         service.communicate()
 
 
-def test_what_waits_for_it_asks_its_port(start: Start, port: int) -> None:
+def test_its_port_answers_health_checks(start: Start, port: int) -> None:
     stand_in(start, port)
 
     answer = httpx.get(f"http://127.0.0.1:{port}/health")
@@ -145,7 +145,7 @@ def test_what_waits_for_it_asks_its_port(start: Start, port: int) -> None:
     assert (answer.status_code, answer.json()["status"]) == (200, "ok")
 
 
-def test_the_key_is_gone_with_the_next_start_that_is_none(start: Start, port: int) -> None:
+def test_the_key_is_gone_after_a_start_without_stand_in(start: Start, port: int) -> None:
     first = stand_in(start, port)
     sdk("sqs", port).create_queue(QueueName="orders")
     first.end()

@@ -55,7 +55,7 @@ def no_pause(seconds: float) -> None:
     pass
 
 
-def test_what_was_put_is_there(bodies: Bodies) -> None:
+def test_put_bodies_are_there(bodies: Bodies) -> None:
     bodies.put(KEY, b"one")
     bodies.put("d01/1f3/other", b"")
     assert bodies.get(KEY) == b"one"
@@ -79,7 +79,7 @@ def test_of_an_empty_object_every_part_is_empty(bodies: Bodies) -> None:
     assert [bodies.get(KEY, *part) for part in ((0, 4), (1, None), (0, 0))] == [b"", b"", b""]
 
 
-def test_what_is_missing_is_told_apart_from_what_is_empty(bodies: Bodies) -> None:
+def test_missing_bodies_are_told_apart_from_empty_ones(bodies: Bodies) -> None:
     assert bodies.get(KEY) is None
     assert bodies.get(KEY, 2, 4) is None
     assert bodies.get(KEY, 2, 2) is None
@@ -260,7 +260,7 @@ def test_after_the_third_failure_it_is_unavailable(
     assert len(failing.asked) == 3
 
 
-def test_a_copy_that_fails_in_an_answer_of_success_is_tried_again(
+def test_a_copy_failed_in_an_answer_of_success_is_tried_again(
     failing: FailingS3, client: Bucket
 ) -> None:
     """S3 begins its answer to a copy before the copy is done."""
@@ -271,9 +271,7 @@ def test_a_copy_that_fails_in_an_answer_of_success_is_tried_again(
     assert len(failing.asked) == 2
 
 
-def test_what_is_forbidden_is_a_mistake_of_ours_and_neither_missing_nor_repeated(
-    failing: FailingS3, client: Bucket
-) -> None:
+def test_a_denied_call_is_neither_missing_nor_repeated(failing: FailingS3, client: Bucket) -> None:
     failing.answers = [refuse(403, "AccessDenied")]
     for operation in (lambda: client.get(KEY), lambda: client.copy(KEY, KEY)):
         with pytest.raises(ClientError, match="AccessDenied"):
@@ -283,7 +281,7 @@ def test_what_is_forbidden_is_a_mistake_of_ours_and_neither_missing_nor_repeated
     assert len(failing.asked) == 3
 
 
-def test_a_bucket_that_is_gone_is_not_a_missing_object(failing: FailingS3, client: Bucket) -> None:
+def test_a_missing_bucket_is_not_a_missing_object(failing: FailingS3, client: Bucket) -> None:
     failing.answers = [refuse(404, "NoSuchBucket")]
     with pytest.raises(ClientError, match="NoSuchBucket"):
         client.get(KEY)

@@ -108,16 +108,14 @@ def test_a_copy_onto_itself_begins_its_life_anew(held: Held, clock: Clock) -> No
     assert [held.has("d01/a"), held.has("d16/a")] == [False, True]
 
 
-def test_what_has_ended_cannot_be_copied_back(held: Held, clock: Clock) -> None:
+def test_an_expired_body_cannot_be_copied_back(held: Held, clock: Clock) -> None:
     held.put("d01/a")
     clock.ms += 2 * DAY_MS
     with pytest.raises(S3Error, match="NoSuchKey"):
         held.copy("d01/a", "d16/a")
 
 
-def test_files_that_have_ended_are_removed_once_a_day_some_at_a_time(
-    tmp_path: Path, clock: Clock
-) -> None:
+def test_expired_files_are_removed_once_a_day_some_at_a_time(tmp_path: Path, clock: Clock) -> None:
     held = Held(tmp_path / "bodies", clock)
     held.sweep()
     for number in range(5):
@@ -173,7 +171,7 @@ def test_a_damaged_file_is_an_error_and_never_another_content(
     assert held.get("d01/a") == b"content"
 
 
-def test_a_folder_that_cannot_be_written_fails_the_call_and_is_told(
+def test_a_full_disk_fails_the_call_and_is_told(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = Held(tmp_path / "bodies", clock)
@@ -191,7 +189,7 @@ def test_a_folder_that_cannot_be_written_fails_the_call_and_is_told(
     assert list((tmp_path / "bodies/.writing").iterdir()) == []
 
 
-def test_a_key_that_no_file_can_have_is_refused(tmp_path: Path, clock: Clock) -> None:
+def test_a_key_impossible_for_a_file_is_refused(tmp_path: Path, clock: Clock) -> None:
     held = Held(tmp_path / "bodies", clock)
     with pytest.raises(S3Error, match="KeyTooLongError"):
         held.put("d01/" + "x" * 1_000)
@@ -215,7 +213,7 @@ for number in range(10_000):
 
 
 @pytest.mark.parametrize("answered", [1, 6, 17])
-def test_kill_9_leaves_whole_objects_and_all_that_was_answered(
+def test_kill_9_leaves_whole_objects_and_all_answered_ones(
     tmp_path: Path, clock: Clock, answered: int
 ) -> None:
     folder = tmp_path / "bodies"

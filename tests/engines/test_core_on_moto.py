@@ -127,7 +127,7 @@ def test_a_stale_receipt_changes_nothing(world: World, alice: Client) -> None:
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("seconds", [10, 1_000])
-def test_what_is_given_back_comes_again(world: World, alice: Client, seconds: int) -> None:
+def test_given_back_messages_come_again(world: World, alice: Client, seconds: int) -> None:
     alice.put("/queues/orders")
     alice.send("orders", "a", "b")
     act(alice, "give-back", alice.receive("orders"), delay_seconds=seconds)

@@ -49,7 +49,7 @@ def client(memory: Engine) -> Any:
     return client
 
 
-def test_a_client_gets_what_it_put_binary_included(client: Any) -> None:
+def test_a_client_gets_its_put_item_binary_included(client: Any) -> None:
     item = {**KEY, "raw": {"B": b"\x00\xff"}, "set": {"BS": [b"a", b"b"]}, "n": {"N": "1.50"}}
     client.put_item(TableName="Messages", Item=item)
     answer = client.get_item(TableName="Messages", Key=KEY)

@@ -56,7 +56,7 @@ def test_a_put_costs_a_unit_for_each_kilobyte_begun(
     assert units(database.put(sized(size), ReturnConsumedCapacity="TOTAL")) == expected
 
 
-def test_a_put_over_a_larger_item_costs_what_the_larger_one_does(database: Any) -> None:
+def test_a_put_over_a_larger_item_costs_the_larger_size(database: Any) -> None:
     database.put(sized(5000))
     assert units(database.put(sized(100), ReturnConsumedCapacity="TOTAL")) == 5
 
@@ -73,7 +73,7 @@ def test_an_update_costs_the_larger_of_before_and_after(database: Any) -> None:
     assert units(database.execute("UpdateItem", **request)) == 1
 
 
-def test_a_delete_costs_what_the_deleted_item_does(database: Any) -> None:
+def test_a_delete_costs_the_size_of_the_deleted_item(database: Any) -> None:
     database.put(sized(3584))
     assert units(database.delete(ReturnConsumedCapacity="TOTAL")) == 4
     assert units(database.delete(ReturnConsumedCapacity="TOTAL")) == 1
@@ -98,7 +98,7 @@ def test_a_check_in_a_transaction_costs_like_a_write(database: Any) -> None:
     assert answer["ConsumedCapacity"][0]["CapacityUnits"] == 4
 
 
-def test_a_failed_condition_costs_what_the_existing_item_does(database: Any) -> None:
+def test_a_failed_condition_costs_the_size_of_the_existing_item(database: Any) -> None:
     database.put(sized(3584))
     database.engine.reset_capacity()
     for sk in ("1", "2"):
@@ -107,7 +107,7 @@ def test_a_failed_condition_costs_what_the_existing_item_does(database: Any) -> 
     assert database.engine.capacity()["write_units"] == 4 + 1
 
 
-def test_a_cancelled_transaction_costs_twice_what_it_looked_at(database: Any) -> None:
+def test_a_cancelled_transaction_costs_twice_its_items(database: Any) -> None:
     database.put(sized(2000))
     database.engine.reset_capacity()
     with pytest.raises(EngineError, match="TransactionCanceled"):
@@ -152,7 +152,7 @@ def test_a_query_sums_the_sizes_and_rounds_up_once(database: Any) -> None:
     assert units(database.query("pk = :p AND sk > :s", values={"s": "9"}, **query)) == 0.5
 
 
-def test_batches_cost_what_their_items_do_one_by_one(database: Any) -> None:
+def test_batches_cost_the_sum_of_their_items(database: Any) -> None:
     engine = database.engine
     puts = [{"PutRequest": {"Item": database.a_put(sized(1500, sk))["Put"]["Item"]}} for sk in "12"]
     written = engine.execute(

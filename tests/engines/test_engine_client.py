@@ -104,7 +104,7 @@ def test_every_operation_of_the_service_has_its_method(engines: tuple[Engine, En
         client.create_table  # noqa: B018
 
 
-def test_what_a_caller_changes_later_is_not_changed_in_the_store(
+def test_later_changes_of_a_caller_do_not_change_the_store(
     engines: tuple[Engine, Engine],
 ) -> None:
     client = EngineClient(engines[0])

@@ -80,7 +80,7 @@ def test_a_table_cannot_come_back_with_other_keys(tmp_path: Path, clock: Any) ->
     engine.close()
 
 
-def test_a_killed_process_loses_nothing_that_it_had_answered(tmp_path: Path, clock: Any) -> None:
+def test_a_killed_process_loses_no_answered_write(tmp_path: Path, clock: Any) -> None:
     path = tmp_path / "engine.db"
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
@@ -195,9 +195,7 @@ def test_readers_never_see_half_a_transaction(engine: Engine) -> None:
     assert all(reader.result() for reader in readers)
 
 
-def test_a_write_that_breaks_does_not_break_those_that_share_its_commit(
-    tmp_path: Path, clock: Any
-) -> None:
+def test_a_broken_write_does_not_break_others_of_its_commit(tmp_path: Path, clock: Any) -> None:
     engine = Engine(tmp_path / "engine.db", SPECS, now_ms=clock)
     # From outside, as a full disk would: every write of one partition fails.
     with sqlite3.connect(tmp_path / "engine.db") as connection:

@@ -73,7 +73,7 @@ def test_a_full_export_holds_every_item_in_amazons_layout(stored: Any, tmp_path:
         assert (export / f"{name}.md5").read_text().strip() == md5(content)
 
 
-def test_the_summary_names_what_was_exported(stored: Any, tmp_path: Path, clock: Any) -> None:
+def test_the_summary_names_the_export(stored: Any, tmp_path: Path, clock: Any) -> None:
     stored.put({"pk": "p", "sk": "1"})
     export = stored.engine.export("Messages", tmp_path)
     summary = json.loads((export / "manifest-summary.json").read_bytes())
@@ -136,9 +136,7 @@ def test_an_incremental_export_holds_one_final_state_for_each_item(
     assert summary["exportToTime"] == "2027-01-15T08:03:00.000Z"
 
 
-def test_windows_that_follow_each_other_hold_each_change_once(
-    stored: Any, tmp_path: Path, clock: Any
-) -> None:
+def test_consecutive_windows_hold_each_change_once(stored: Any, tmp_path: Path, clock: Any) -> None:
     start = clock()
     stored.put({"pk": "p", "sk": "1", "n": 1})
     clock.advance(seconds=60)
@@ -209,9 +207,7 @@ def test_a_trimmed_stream_does_not_shorten_the_exports(
     assert by_sort_key(export, tmp_path) == {"1": (None, "1")}
 
 
-def test_changes_that_are_no_longer_kept_are_refused_not_left_out(
-    stored: Any, tmp_path: Path, clock: Any
-) -> None:
+def test_trimmed_changes_are_refused_not_left_out(stored: Any, tmp_path: Path, clock: Any) -> None:
     stored.put({"pk": "p", "sk": "1", "n": 1})
     since = clock()
     clock.advance(seconds=2 * DAY)
@@ -223,7 +219,7 @@ def test_changes_that_are_no_longer_kept_are_refused_not_left_out(
     assert records(export, tmp_path) == []
 
 
-def test_a_table_that_keeps_no_changes_exports_only_in_full(tmp_path: Path, clock: Any) -> None:
+def test_a_table_without_kept_changes_exports_only_in_full(tmp_path: Path, clock: Any) -> None:
     kept = TableSpec("Messages")
     not_kept = TableSpec("Messages", point_in_time_recovery=False)
     path = tmp_path / "engine.db"
@@ -244,7 +240,7 @@ def test_a_table_that_keeps_no_changes_exports_only_in_full(tmp_path: Path, cloc
 
 
 @pytest.mark.parametrize("incremental", [False, True])
-def test_an_export_that_finds_no_space_leaves_nothing(
+def test_an_export_without_space_leaves_nothing(
     stored: Any, tmp_path: Path, clock: Any, monkeypatch: pytest.MonkeyPatch, incremental: bool
 ) -> None:
     """The disk is full at every write in turn, until it is large enough."""

@@ -75,7 +75,7 @@ def test_a_full_disk_fails_the_write_and_goes_on_with_space(
     assert [r.sequence for r in engine.read_stream("Messages", 0, 100)] == list(range(1, taken + 2))
 
 
-def test_who_shares_a_commit_with_a_write_that_found_no_space_is_not_failed_by_it(
+def test_a_write_without_space_does_not_fail_others_of_its_commit(
     engine: Engine,
 ) -> None:
     taken = fill(engine)
@@ -113,7 +113,7 @@ class Unrollable:
         return self._connection.execute(statement, *values)
 
 
-def test_a_write_that_cannot_be_rolled_back_ends_with_its_connection(engine: Engine) -> None:
+def test_a_write_beyond_rollback_ends_with_its_connection(engine: Engine) -> None:
     store: Any = engine._core.store
     put(engine, 1)
     store._writer = Unrollable(store._writer)
@@ -123,7 +123,7 @@ def test_a_write_that_cannot_be_rolled_back_ends_with_its_connection(engine: Eng
     assert kept(engine) == ["001", "003"]
 
 
-def test_a_reader_that_failed_serves_nobody_an_old_moment(engine: Engine) -> None:
+def test_a_failed_reader_serves_nobody_an_old_moment(engine: Engine) -> None:
     store: Any = engine._core.store
     put(engine, 1)
     with pytest.raises(sqlite3.ProgrammingError), store.snapshot() as connection:
@@ -132,7 +132,7 @@ def test_a_reader_that_failed_serves_nobody_an_old_moment(engine: Engine) -> Non
     assert kept(engine) == ["001", "002"]
 
 
-def test_a_file_that_vanished_is_not_begun_anew(
+def test_a_vanished_file_is_not_begun_anew(
     tmp_path: Path, engine: Engine, failures: list[sqlite3.Error]
 ) -> None:
     for path in tmp_path.iterdir():

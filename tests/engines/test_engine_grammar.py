@@ -12,7 +12,7 @@ from lark import Lark
 from cirrusmq_local.engine import grammar
 
 
-def test_threads_that_parse_first_at_the_same_time_share_one_parser(
+def test_threads_parsing_first_at_the_same_time_share_one_parser(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[Any] = []

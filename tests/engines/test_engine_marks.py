@@ -62,7 +62,7 @@ def test_refused_writes_behind_a_mark_leave_the_others(engine: Engine) -> None:
     assert _names(engine) == []
 
 
-def test_a_copy_has_what_was_written_behind_a_mark(engine: Engine) -> None:
+def test_a_copy_has_the_writes_behind_a_mark(engine: Engine) -> None:
     _put(engine, "one")
     engine.mark(1)
     _put(engine, "two")
@@ -74,7 +74,7 @@ def test_a_copy_has_what_was_written_behind_a_mark(engine: Engine) -> None:
     copy.close()
 
 
-def test_commits_end_where_their_last_change_is(engine: Engine) -> None:
+def test_commits_end_at_their_last_change(engine: Engine) -> None:
     """Also those of one millisecond; and what is taken back ended nowhere."""
     _put(engine, "one")
     writes = [

@@ -104,7 +104,7 @@ def test_pages_follow_each_other_without_gap_or_repetition(stored: Any, forward:
     assert pages == 3
 
 
-def test_a_full_page_does_not_know_that_it_is_the_last(database: Any) -> None:
+def test_a_full_last_page_leads_to_an_empty_one(database: Any) -> None:
     fill(database, "a", "b")
     page = database.query(Limit=2)
     assert page["LastEvaluatedKey"] == {"pk": {"S": "p"}, "sk": {"S": "b"}}

@@ -37,7 +37,7 @@ def test_every_change_is_a_record_with_both_images(stored: Any, clock: Any) -> N
     assert records[2].user_identity is None
 
 
-def test_a_write_that_changes_nothing_is_no_record(stored: Any) -> None:
+def test_a_write_without_a_change_is_no_record(stored: Any) -> None:
     stored.put({"pk": "p", "sk": "1", "n": 1, "tags": {"a", "b"}})
     stored.put({"tags": {"b", "a"}, "n": 1.0, "sk": "1", "pk": "p"})
     stored.update("SET n = :one", values={"one": 1})
@@ -131,7 +131,7 @@ def test_a_folder_of_an_earlier_release_keeps_its_events_ids(tmp_path: Path, clo
     assert record.as_lambda_record()["eventID"] == known
 
 
-def test_a_reader_gets_what_is_behind_its_position_in_portions(stored: Any) -> None:
+def test_a_reader_gets_records_behind_its_position_in_portions(stored: Any) -> None:
     for number in range(5):
         stored.put({"pk": "p", "sk": str(number)})
     engine = stored.engine
@@ -234,7 +234,7 @@ def test_expired_items_are_removed_up_to_the_limit_the_oldest_first(
     assert stored.sort_keys() == ["0", "1"]
 
 
-def test_a_time_that_lies_years_back_is_no_expiry(stored: Any, clock: Any) -> None:
+def test_a_time_years_back_is_no_expiry(stored: Any, clock: Any) -> None:
     stored.put({"pk": "p", "sk": "1", "expires_at": 17})
     stored.put({"pk": "p", "sk": "2", "expires_at": 10**30})
     assert stored.engine.remove_expired() == 0

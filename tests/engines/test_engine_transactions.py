@@ -60,7 +60,7 @@ def test_one_failed_condition_cancels_the_whole_transaction(stored: Any) -> None
     assert stored.engine.stream_position("Messages") == 1
 
 
-def test_an_update_that_cannot_be_done_cancels_the_transaction(database: Any) -> None:
+def test_an_impossible_update_cancels_the_transaction(database: Any) -> None:
     update = database.an_update("2", "SET n = n + :one", values={"one": 1})
     with pytest.raises(EngineError) as caught:
         database.transact(database.a_put(item("1")), update)
@@ -95,7 +95,7 @@ def test_a_cancelled_transaction_may_be_tried_again_with_its_token(database: Any
     assert database.get() == item("1")
 
 
-def test_a_repetition_costs_what_reading_the_items_does(database: Any) -> None:
+def test_a_repetition_costs_a_read_of_its_items(database: Any) -> None:
     put = database.a_put(item("1", v="x" * 5000))
     database.transact(put, ClientRequestToken="token")
     again = database.transact(put, ClientRequestToken="token", ReturnConsumedCapacity="TOTAL")
@@ -137,7 +137,7 @@ def test_a_batch_writes_and_reads_in_several_tables(stored: Any) -> None:
     assert read == {"Responses": {"Messages": only, "Directory": only}, "UnprocessedKeys": {}}
 
 
-def test_a_batch_that_reads_more_than_16_megabytes_leaves_the_rest(database: Any) -> None:
+def test_a_batch_read_above_16_megabytes_leaves_the_rest(database: Any) -> None:
     keys = [{"pk": {"S": "p"}, "sk": {"S": f"{number:02d}"}} for number in range(45)]
     for key in keys:
         database.execute("PutItem", Item={**key, "v": {"S": "x" * 400_000}})

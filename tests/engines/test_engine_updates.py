@@ -69,7 +69,7 @@ ITEM: dict[str, Any] = {
         ("SET n = places[0], places[0] = n", {}, {"n": 10, "places": [5, 20, 30, 40]}),
     ],
 )
-def test_an_update_changes_just_what_it_says(
+def test_an_update_changes_just_its_own_paths(
     database: Any, expression: str, values: dict[str, Any], changed: dict[str, Any]
 ) -> None:
     database.put(ITEM)
@@ -116,7 +116,7 @@ def test_an_update_changes_just_what_it_says(
         ("SET n = :v", {"v": 10**38 - 1 + 10**38}, "more than 38 significant digits"),
     ],
 )
-def test_an_update_that_cannot_be_done_changes_nothing(
+def test_an_impossible_update_changes_nothing(
     database: Any, expression: str, values: dict[str, Any], message: str
 ) -> None:
     database.put(ITEM)
@@ -146,7 +146,7 @@ def test_an_update_without_an_expression_makes_an_item_of_its_key(database: Any)
         ("UPDATED_NEW", {"n": 2, "nest": {"b": 3}}),
     ],
 )
-def test_an_update_returns_what_was_asked_for(
+def test_an_update_returns_the_wanted_values(
     database: Any, wanted: str, returned: dict[str, Any]
 ) -> None:
     database.put({**KEY, "n": 1, "nest": {"a": 1, "b": 2}, "word": "x"})

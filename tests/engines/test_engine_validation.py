@@ -188,7 +188,7 @@ def test_an_unknown_table_is_not_found(database: Any) -> None:
         ("PutItem", {"Item": KEY, "Invented": 1}, "Invented of PutItem"),
     ],
 )
-def test_what_the_engine_cannot_do_it_refuses_by_name(
+def test_the_engine_refuses_unsupported_calls_by_name(
     database: Any, operation: str, request_: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(EngineError) as caught:
@@ -197,7 +197,7 @@ def test_what_the_engine_cannot_do_it_refuses_by_name(
     assert named in caught.value.message
 
 
-def test_a_read_shows_only_the_paths_that_it_names(database: Any) -> None:
+def test_a_read_shows_only_its_named_paths(database: Any) -> None:
     database.put({"pk": "p", "sk": "1", "a": {"b": 1, "c": 2}, "l": [1, 2, 3], "d": 4})
     found = database.get(ProjectionExpression="a.c, l[2], l[0], lost, pk")
     assert found == {"pk": "p", "a": {"c": 2}, "l": [1, 3]}

@@ -73,7 +73,7 @@ def test_one_bit_of_the_header_is_told(killed: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 1, 24, 25, FRAME - 1, FRAME, 5 * FRAME + 100])
-def test_a_log_that_a_kill_has_cut_is_no_damage(killed: Path, cut: int) -> None:
+def test_a_log_cut_by_a_kill_is_no_damage(killed: Path, cut: int) -> None:
     log, told = killed.with_name("killed.db-wal"), list[str]()
     data = log.read_bytes()
     log.write_bytes(data[: len(data) - cut])

@@ -140,7 +140,7 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     assert str(again) == str(explored.violation)
 
 
-def test_calls_show_a_fault_that_needs_a_crash_only_with_one(
+def test_calls_show_a_crash_fault_only_with_a_crash(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its writes show it without one: the delete is a commit of its own."""
@@ -163,7 +163,7 @@ def test_calls_show_a_fault_that_needs_a_crash_only_with_one(
     ["two movers of a dead letter", "a send is repeated while it is consumed"],
     indirect=True,
 )
-def test_steps_that_commute_lead_to_the_same_ends(setting: Setting) -> None:
+def test_commuting_steps_lead_to_the_same_ends(setting: Setting) -> None:
     """All orders have the outcomes of those that are played, and no other."""
     reduced, all_of_them = set[str](), set[str]()
 

@@ -26,7 +26,7 @@ def body_of(transformed: list[Path], **given: str) -> dict[str, Any]:
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("given", [{}, DOMAIN, {"Pages": "off"}], ids=str)
-def test_its_body_has_nothing_that_the_importer_warns_about(
+def test_its_body_gives_the_importer_no_warning(
     transformed: list[Path], given: dict[str, str]
 ) -> None:
     """What it is known to warn about: servers without a URL, paths, methods, parameters.
@@ -47,7 +47,7 @@ def test_its_body_has_nothing_that_the_importer_warns_about(
             assert sorted(named) == sorted(parts), path
 
 
-def test_its_own_url_is_closed_only_where_it_has_another_name(transformed: list[Path]) -> None:
+def test_its_own_url_is_closed_only_with_another_name(transformed: list[Path]) -> None:
     assert "servers" not in body_of(transformed)
     assert "servers" not in body_of(transformed, DisableExecuteApiEndpoint="true")
     assert "servers" not in body_of(transformed, DomainName="mq.example.com")
@@ -57,7 +57,7 @@ def test_its_own_url_is_closed_only_where_it_has_another_name(transformed: list[
     assert server["url"] == "https://mq.example.com"
 
 
-def test_links_lead_to_names_that_are_routes(root: Path, transformed: list[Path]) -> None:
+def test_links_lead_to_existing_routes(root: Path, transformed: list[Path]) -> None:
     """A path that ends in a slash is none; the files of pages are below a greedy route."""
     routes = body_of(transformed)["paths"].keys()
     assert {"/", "/console", "/console/{file+}", "/docs", "/docs/{file+}"} <= routes

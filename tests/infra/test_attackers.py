@@ -16,7 +16,7 @@ ROWS = [
 ]
 
 
-def test_each_row_names_tests_that_there_are() -> None:
+def test_each_row_names_existing_tests() -> None:
     assert len(ROWS) >= 20
     paths = (path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py"))
     there = set[str]().union(*(collected(str(path)) for path in paths))

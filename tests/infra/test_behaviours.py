@@ -41,14 +41,14 @@ def collected(path: str) -> set[str]:
     return {name for name in names if re.search(r"(^|::)test_\w+$", name)}
 
 
-def test_each_test_that_the_page_names_exists() -> None:
+def test_each_test_named_on_the_page_exists() -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)::([\w:]+)`", PAGE)
     assert len(named) == PAGE.count(".py::"), "a test is not named as `tests/file.py::test`"
     missing = [f"{path}::{name}" for path, name in named if name not in collected(path)]
     assert missing == []
 
 
-def test_each_line_says_whose_it_is_what_becomes_of_it_and_what_shows_it() -> None:
+def test_each_line_names_its_system_its_state_and_its_tests() -> None:
     told = Counter(behaviour for behaviour, *_ in lines())
     for behaviour, systems, here, tests in lines():
         assert told[behaviour] == 1, behaviour

@@ -72,7 +72,7 @@ def test_an_object_lives_as_many_days_as_its_key_begins_with(
     assert "VersioningConfiguration" not in bucket["Properties"]
 
 
-def test_functions_may_do_what_they_do_with_it_and_nothing_else(template: Template) -> None:
+def test_functions_have_the_needed_rights_on_it_and_no_other(template: Template) -> None:
     assert who(template, READ, "Bodies.Arn/*") == READERS
     assert who(template, WRITE, "Bodies.Arn/*") == WRITERS
     allowed = {
@@ -89,7 +89,7 @@ def test_functions_may_do_what_they_do_with_it_and_nothing_else(template: Templa
     }
 
 
-def test_whoever_reads_can_tell_what_is_missing_and_open_what_is_there(template: Template) -> None:
+def test_readers_can_tell_missing_bodies_and_open_existing_ones(template: Template) -> None:
     assert who(template, "s3:ListBucket", "Bodies.Arn") == READERS
     assert who(template, "kms:Decrypt", "Key.Arn", S3) >= READERS
 
@@ -99,7 +99,7 @@ def test_whoever_writes_can_encrypt_and_only_through_s3(template: Template) -> N
     assert not who(template, "kms:GenerateDataKey", "Key.Arn", "dynamodb.local.amazonaws.com")
 
 
-def test_a_function_is_told_the_bucket_that_it_may_use(template: Template) -> None:
+def test_a_function_is_told_its_allowed_bucket(template: Template) -> None:
     assert told(template, "BODIES_BUCKET") == READERS | WRITERS
     assert told(template, "BODIES_IN_S3_FROM") == FIRST_WRITERS | MAKERS
 

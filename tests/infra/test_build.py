@@ -57,7 +57,7 @@ def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def test_the_layer_holds_both_packages_where_python_finds_them(root: Path, layer: Path) -> None:
+def test_the_layer_holds_its_packages_on_the_path_of_python(root: Path, layer: Path) -> None:
     for package in ("cirrusmq", "cirrusmq_dialects", "cirrusmq_lambda"):
         sources = {
             path.relative_to(root / "layers/core")
@@ -68,7 +68,7 @@ def test_the_layer_holds_both_packages_where_python_finds_them(root: Path, layer
         assert [path for path in sources if not (layer / path).is_file()] == []
 
 
-def test_the_layer_holds_no_tests_and_none_of_what_runs_on_one_machine(layer: Path) -> None:
+def test_the_layer_holds_no_tests_and_no_local_packages(layer: Path) -> None:
     names = {path.name for path in layer.iterdir()}
     unwanted = {"tests", "boto3", "moto", "pyspark", "uvicorn", "typer", "cirrusmq_local", "python"}
     assert not names & unwanted
@@ -121,9 +121,7 @@ def test_every_module_of_the_layer_is_compiled_and_its_source_not_looked_at(laye
         assert flags == UNCHECKED_HASH
 
 
-def test_the_layer_knows_the_services_that_are_called_and_no_others(
-    root: Path, layer: Path
-) -> None:
+def test_the_layer_knows_the_called_services_and_no_others(root: Path, layer: Path) -> None:
     """botocore looks through all it knows before it makes its first client."""
     kept = re.search(r"^SERVICES := (.*)$", (root / "layers/core/Makefile").read_text(), re.M)
     assert kept
@@ -131,7 +129,7 @@ def test_the_layer_knows_the_services_that_are_called_and_no_others(
     assert set(kept[1].split()) == known
 
 
-def test_nested_applications_are_built_and_find_what_they_name(root: Path, built: Path) -> None:
+def test_nested_applications_are_built_and_find_their_named_files(root: Path, built: Path) -> None:
     nested = {path.parent.name for path in built.glob("*/template.yaml")}
     resources = read(root / "template.yaml")["Resources"]
     applications = {name for name, held in resources.items() if held["Type"] == APPLICATION}

@@ -58,7 +58,7 @@ def again(kind: str, key: str, events: Iterable[Event]) -> list[Event]:
         *("a send without an answer", "two workers complete one", "nobody sent one"),
     ],
 )
-def test_what_is_wrong_with_a_history_is_found(
+def test_faults_of_a_history_are_found(
     events: list[Event], sent: int, found: dict[str, set[str]]
 ) -> None:
     verdict = judge(events)
@@ -72,14 +72,14 @@ def test_the_last_is_done_when_each_was_completed_once() -> None:
     assert judge(history()).last_done == judge(again("done", "m1", history())).last_done == 11.0
 
 
-def test_a_message_that_fails_first_is_not_doubled() -> None:
+def test_a_message_failing_first_is_not_doubled() -> None:
     events = [*history(), Event(2.5, "failed", "m1", "worker"), Event(2.7, "started", "m1", "w")]
 
     assert judge(events).doubled == frozenset()
     assert retry_wait(events) == pytest.approx(0.2)
 
 
-def test_a_producer_that_waits_for_an_answer_has_an_open_call() -> None:
+def test_a_producer_waiting_for_an_answer_has_an_open_call() -> None:
     waiting = [*history(), Event(50.0, "asked", "m4", "producer")]
 
     assert open_calls(history()) == {}

@@ -154,7 +154,7 @@ def test_on_one_machine_loading_makes_nothing(root: Path) -> None:
 
 
 @pytest.mark.parametrize("function", HOT)
-def test_a_hot_function_loads_nothing_that_few_of_its_calls_need(root: Path, function: str) -> None:
+def test_a_hot_function_loads_no_rarely_needed_module(root: Path, function: str) -> None:
     modules = loaded(root, function)["modules"]
     names = {name.removeprefix("cirrusmq.") for name in modules}
     packages = {name.partition(".")[0] for name in names}

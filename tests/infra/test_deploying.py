@@ -95,9 +95,7 @@ def test_a_new_stack_is_made_without_protection_and_protected_right_behind(
     assert parameters_of(account, "queues") == {"Stage": "test", "Protected": "true"}
 
 
-def test_a_creation_that_failed_is_not_protected(
-    account: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_creation_is_not_protected(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deploying, "protect", None)
     Commands(monkeypatch, status=3)
     assert main(["queues"]) == 3
@@ -113,7 +111,7 @@ def test_a_bucket_of_ones_own_takes_the_place_of_sams(
 
 
 @pytest.mark.parametrize("options", [["--guided"], ["--parameter-overrides", "Stage=x"], ["-g"]])
-def test_an_option_that_the_release_does_not_know_of_is_refused(
+def test_an_option_unknown_to_the_release_is_refused(
     options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran = Commands(monkeypatch)
@@ -123,7 +121,7 @@ def test_an_option_that_the_release_does_not_know_of_is_refused(
 
 
 @pytest.mark.long
-def test_the_options_that_are_passed_on_are_sams() -> None:
+def test_the_passed_on_options_are_sams() -> None:
     code = (
         "from samcli.commands.deploy.command import cli;"
         "print(*(text for each in cli.params for text in (*each.opts, *each.secondary_opts)))"
@@ -132,7 +130,7 @@ def test_the_options_that_are_passed_on_are_sams() -> None:
     assert {"--region", "--profile", "--tags"} <= set(deploying.PASSED_ON) <= set(known)
 
 
-def test_nothing_is_deployed_where_something_is_missing(
+def test_nothing_is_deployed_if_something_is_missing(
     account: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_stack(account, "queues", Stage="test")  # of a release that knew no bodies in S3
@@ -142,7 +140,7 @@ def test_nothing_is_deployed_where_something_is_missing(
     assert capsys.readouterr().err.startswith("BodiesInS3From=0 comes first")
 
 
-def test_nothing_is_deployed_where_the_build_fails(
+def test_nothing_is_deployed_if_the_build_fails(
     account: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = Commands(monkeypatch, status=3)

@@ -47,7 +47,7 @@ def targets(found: list[tuple[str, dict[str, Any]]], name: str) -> list[tuple[st
     return sorted(own, key=str)
 
 
-def test_a_url_and_its_permissions_are_those_that_sam_makes(
+def test_a_url_and_its_permissions_equal_the_output_of_sam(
     transformed: list[Path], tmp_path: Path
 ) -> None:
     (tmp_path / "sample.yaml").write_text(SAMPLE)
@@ -65,7 +65,7 @@ def test_a_url_and_its_permissions_are_those_that_sam_makes(
         assert targets(found, name) == expected
 
 
-def test_urls_are_of_the_aliases_so_that_they_roll_out_with_the_api(
+def test_urls_belong_to_aliases_and_roll_out_with_the_api(
     transformed: list[Path],
 ) -> None:
     direct = read(transformed[0])["Resources"]["Direct"]
@@ -76,7 +76,7 @@ def test_urls_are_of_the_aliases_so_that_they_roll_out_with_the_api(
 
 
 @pytest.mark.parametrize(("given", "told"), [({}, False), ({"DirectUrls": "true"}, True)])
-def test_manage_is_told_the_urls_where_there_are_some(given: dict[str, str], told: bool) -> None:
+def test_manage_is_told_the_urls_if_there_are_some(given: dict[str, str], told: bool) -> None:
     stack = deployment(**given)
     manage = stack.resolve(stack.document["Resources"]["Manage"])["Properties"]
     text = manage["Environment"]["Variables"]["DIRECT_URLS"]
@@ -84,7 +84,7 @@ def test_manage_is_told_the_urls_where_there_are_some(given: dict[str, str], tol
     assert names == ({name.lower() for name in FUNCTIONS} if told else set())
 
 
-def test_calls_that_no_throttle_bounds_can_be_bounded() -> None:
+def test_calls_without_a_throttle_can_be_bounded() -> None:
     def reserved(**given: Any) -> dict[str, Any]:
         stack = deployment(**given)
         found = stack.resolve({name: stack.document["Resources"][name] for name in FUNCTIONS})

@@ -54,7 +54,7 @@ def check_command(words: list[str]) -> dict[str, str]:
     return given
 
 
-def test_what_it_copies_exists_and_is_let_in(
+def test_its_copied_files_exist_and_are_let_in(
     instructions: Instructions, folder: Path, root: Path
 ) -> None:
     ignored = (folder / "Dockerfile.dockerignore").read_text().splitlines()
@@ -65,7 +65,7 @@ def test_what_it_copies_exists_and_is_let_in(
     assert all((root / source).exists() for source in sources)
 
 
-def test_it_installs_the_lock_of_what_runs_and_the_wheel_that_is_built(
+def test_it_installs_the_runtime_lock_and_the_built_wheel(
     instructions: Instructions, root: Path
 ) -> None:
     runs = " && ".join(all_of(instructions, "RUN"))
@@ -77,7 +77,7 @@ def test_it_installs_the_lock_of_what_runs_and_the_wheel_that_is_built(
     assert not Path(f"cirrusmq_client-{__version__}-py3-none-any.whl").match(wheel)
 
 
-def test_its_python_is_that_of_the_functions(instructions: Instructions) -> None:
+def test_its_python_matches_the_functions(instructions: Instructions) -> None:
     (runtime,) = set(re.findall(r"Runtime: python(\S+)", TEMPLATE.read_text()))
     images = [each.split()[0] for each in all_of(instructions, "FROM")]
     assert images == [f"python:{runtime}-slim"] * 2
@@ -98,7 +98,7 @@ def test_it_does_not_run_as_root_and_keeps_everything_in_its_volume(
     assert check_command(json.loads(command))["--data"] == volume
 
 
-def test_it_answers_at_the_ports_that_are_published_on_this_machine_alone(
+def test_it_answers_at_the_ports_published_on_this_machine_alone(
     instructions: Instructions, service: dict[str, Any]
 ) -> None:
     (exposed,) = all_of(instructions, "EXPOSE")
@@ -110,7 +110,7 @@ def test_it_answers_at_the_ports_that_are_published_on_this_machine_alone(
     assert (given["--host"], given["--port"]) == ("0.0.0.0", exposed.split()[0])
 
 
-def test_its_health_is_asked_for_by_a_command_that_exists(instructions: Instructions) -> None:
+def test_its_health_is_asked_for_by_an_existing_command(instructions: Instructions) -> None:
     assert json.loads(all_of(instructions, "ENTRYPOINT")[0]) == ["cirrusmq"]
     (health,) = all_of(instructions, "HEALTHCHECK")
     program, *words = json.loads(health.partition("CMD ")[2])
@@ -118,7 +118,7 @@ def test_its_health_is_asked_for_by_a_command_that_exists(instructions: Instruct
     assert check_command(words)["--data"] == all_of(instructions, "VOLUME")[0]
 
 
-def test_the_compose_file_builds_this_dockerfile_and_what_it_suggests_is_possible(
+def test_the_compose_file_builds_this_dockerfile_and_its_suggestions_are_possible(
     folder: Path, root: Path, service: dict[str, Any]
 ) -> None:
     built = service["build"]

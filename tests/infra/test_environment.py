@@ -49,14 +49,14 @@ def given(template: Template) -> set[str]:
     return {name for function in template.functions for name in function.environment}
 
 
-def test_what_is_read_is_set_and_what_is_set_is_read(root: Path, read: set[str]) -> None:
+def test_read_variables_are_set_and_set_variables_are_read(root: Path, read: set[str]) -> None:
     template = load(root / "template.yaml", {"Dialects": ALL_DIALECTS})
     own = {name for name in given(template) if not name.startswith("POWERTOOLS_")}
     assert own == read - SET_BY_LAMBDA - SET_BY_THE_LOCAL_STACK
     assert {"DIRECTORY_TABLE", "PUSH_FUNCTION", "REPORTS_BUCKET"} <= own
 
 
-def test_what_powertools_is_told_is_what_it_reads(template: Template) -> None:
+def test_powertools_knows_its_given_variables(template: Template) -> None:
     from aws_lambda_powertools.shared import constants
 
     known = {value for value in vars(constants).values() if isinstance(value, str)}
@@ -76,7 +76,7 @@ def allowed(resources: dict[str, Any], function: Function, action: str) -> list[
     return found
 
 
-def test_a_function_is_told_what_it_may_invoke_start_and_read_and_nothing_else(
+def test_a_function_is_told_its_allowed_targets_and_nothing_else(
     template: Template, resources: dict[str, Any]
 ) -> None:
     # Always the alias: what a function starts rolls, too.

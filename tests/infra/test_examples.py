@@ -13,7 +13,7 @@ from tests.infra.tools import EXAMPLE, ROOT
 from cirrusmq_local.cloud.cloudformation import read
 
 
-def test_what_the_example_imports_is_exported_and_is_the_deployed_version(
+def test_the_import_of_the_example_is_exported_and_is_the_deployed_version(
     transformed: list[Path],
 ) -> None:
     documents: list[dict[str, Any]] = [read(path) for path in transformed]

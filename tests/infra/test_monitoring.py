@@ -48,7 +48,7 @@ def test_the_files_are_as_they_are_made(root: Path) -> None:
         assert held == text, "python -m infra.monitoring"
 
 
-def test_each_metric_that_prometheus_is_asked_for_is_in_the_answer(scraped: set[str]) -> None:
+def test_each_metric_asked_of_prometheus_is_in_the_answer(scraped: set[str]) -> None:
     asked = {
         name
         for target in targets(json.loads(made()["grafana-prometheus.json"]))
@@ -58,7 +58,7 @@ def test_each_metric_that_prometheus_is_asked_for_is_in_the_answer(scraped: set[
     assert asked <= scraped
 
 
-def test_each_metric_that_cloudwatch_is_asked_for_is_told_or_is_of_aws() -> None:
+def test_each_metric_asked_of_cloudwatch_is_told_or_is_of_aws() -> None:
     told = {figure.name for figure in (*figures.TOLD, *figures.LOGGED)}
     asked: set[str] = set()
     for target in targets(json.loads(made()["grafana-cloudwatch.json"])):
@@ -70,7 +70,7 @@ def test_each_metric_that_cloudwatch_is_asked_for_is_told_or_is_of_aws() -> None
     assert told - asked == set(), "a figure that no panel shows"
 
 
-def test_both_have_the_same_panels_over_sources_that_are_chosen() -> None:
+def test_both_have_the_same_panels_over_chosen_sources() -> None:
     dashboards = [json.loads(text) for text in made().values()]
     titles = [[panel["title"] for panel in each["panels"]] for each in dashboards]
     assert titles[0] == titles[1]

@@ -24,7 +24,7 @@ def played(folder: Path, verdicts: dict[str, int | None]) -> None:
         path.write_text(json.dumps({"exit_code_by_key": of_module}))
 
 
-def test_mutants_that_lived_or_had_no_test_are_not_killed(
+def test_surviving_or_untested_mutants_are_not_killed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     played(
@@ -58,7 +58,7 @@ def test_96_of_100_are_enough(tmp_path: Path, lived: int, enough: bool) -> None:
     assert judge(tmp_path) is enough
 
 
-def test_a_file_of_tests_that_is_named_imports_what_is_there(root: Path) -> None:
+def test_a_named_file_of_tests_imports_existing_packages(root: Path) -> None:
     """Files that are found in a folder are left out if a package is missing; these would fail."""
     settings = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["mutmut"]
     files = [

@@ -59,7 +59,7 @@ def test_every_output_of_a_nested_application_is_used() -> None:
             assert re.search(rf"{name}\.Outputs\.{output}\b", above), output
 
 
-def test_nothing_that_holds_data_goes_with_its_stack(resources: dict[str, Any]) -> None:
+def test_no_resource_with_data_goes_with_its_stack(resources: dict[str, Any]) -> None:
     holding = {name: held for name, held in resources.items() if held["Type"] in HOLDING_DATA}
     assert {held["Type"] for held in holding.values()} == HOLDING_DATA
     for name, held in holding.items():

@@ -85,7 +85,7 @@ def test_it_has_the_routes_of_the_template_and_no_others(
     assert described == (routes | set(MANAGED)) - {"$default"}
 
 
-def test_every_operation_says_what_it_does_and_what_can_go_wrong(openapi: dict[str, Any]) -> None:
+def test_every_operation_has_a_summary_and_its_errors(openapi: dict[str, Any]) -> None:
     ids = [operation["operationId"] for _, operation in operations(openapi)]
     assert len(ids) == len(set(ids))
     for key, operation in operations(openapi):
@@ -97,7 +97,7 @@ def test_every_operation_says_what_it_does_and_what_can_go_wrong(openapi: dict[s
             assert {"413", "415"} <= set(operation["responses"]), key
 
 
-def test_only_what_the_contract_names_works_without_a_key(openapi: dict[str, Any]) -> None:
+def test_only_calls_named_in_the_contract_work_without_a_key(openapi: dict[str, Any]) -> None:
     without = {
         key
         for key, operation in operations(openapi)
@@ -108,7 +108,7 @@ def test_only_what_the_contract_names_works_without_a_key(openapi: dict[str, Any
     assert without == {confirm, *pages}
 
 
-def test_every_example_is_a_body_that_the_call_takes(openapi: dict[str, Any]) -> None:
+def test_every_example_is_a_valid_body_of_its_call(openapi: dict[str, Any]) -> None:
     tried = 0
     for key, operation in operations(openapi):
         for media in operation.get("requestBody", {}).get("content", {}).values():

@@ -66,7 +66,7 @@ def named(name: str) -> dict[str, Any]:
 
 
 @given(RETRIES)
-def test_it_allows_the_retry_policies_that_are_taken(retry: dict[str, Any]) -> None:
+def test_it_allows_the_accepted_retry_policies(retry: dict[str, Any]) -> None:
     try:
         parse_retry(retry, ordered_source=True)
     except CirrusMQError:
@@ -76,7 +76,7 @@ def test_it_allows_the_retry_policies_that_are_taken(retry: dict[str, Any]) -> N
 
 
 @given(FILTERS)
-def test_it_allows_the_filters_that_are_taken_somewhere(filter: dict[str, Any]) -> None:
+def test_it_allows_the_filters_accepted_somewhere(filter: dict[str, Any]) -> None:
     def is_taken(kind: Source) -> bool:
         try:
             compile_filter(filter, kind)
@@ -119,7 +119,7 @@ def test_a_put_tells_the_defaults_and_a_patch_has_none() -> None:
         assert not any("default" in each for each in schemas[changed]["properties"].values())
 
 
-def test_every_field_of_a_request_says_what_it_takes() -> None:
+def test_every_field_of_a_request_tells_its_values() -> None:
     schemas = document()["components"]["schemas"]
     ours = {"ConfirmationRequest"}  # what a URL is posted
     asked = {

@@ -38,7 +38,7 @@ def test_no_receipt_of_an_example_is_refused(made: list[Tried]) -> None:
             assert one.reply.json.get("failed", []) == [], one.call
 
 
-def test_every_call_tells_what_it_costs(made: list[Tried]) -> None:
+def test_every_call_tells_its_cost(made: list[Tried]) -> None:
     units = counted_of(made)
     assert set(OPERATIONS) - set(units) <= WITHOUT_UNITS
     queue = "/queues/{queue}/messages"

@@ -70,7 +70,7 @@ def test_whatever_goes_wrong_has_an_alarm(alarms: dict[str, Any]) -> None:
     assert found == {(space, name) for space, names in WATCHED.items() for name in names.split()}
 
 
-def test_every_alarm_is_told_and_says_what_it_means(alarms: dict[str, Any]) -> None:
+def test_every_alarm_is_told_and_has_a_description(alarms: dict[str, Any]) -> None:
     for name, alarm in alarms.items():
         assert alarm["AlarmActions"] == alarm["OKActions"] == ["Alarms"], name
         assert len(alarm["AlarmDescription"]) > 20
@@ -84,7 +84,7 @@ def test_every_alarm_is_told_and_says_what_it_means(alarms: dict[str, Any]) -> N
             assert "InsufficientDataActions" not in alarm
 
 
-def test_figures_of_our_own_are_those_that_the_functions_tell(
+def test_our_own_figures_are_told_by_the_functions(
     resources: dict[str, Any], alarms: dict[str, Any]
 ) -> None:
     filtered = {
@@ -101,7 +101,7 @@ def test_figures_of_our_own_are_those_that_the_functions_tell(
     assert watched <= told | BY_RELEASE
 
 
-def test_functions_tell_their_figures_where_the_alarms_look(template: Template) -> None:
+def test_figures_are_told_in_the_namespace_of_the_alarms(template: Template) -> None:
     assert template.environment()["POWERTOOLS_METRICS_NAMESPACE"] == OWN
 
 
@@ -185,7 +185,7 @@ def test_refusals_are_counted_in_the_log_of_calls(resources: dict[str, Any]) -> 
     assert {filters[name]["LogGroupName"] for name in ("Calls", "Refusals")} == {"AccessLogs"}
 
 
-def test_what_failed_for_good_is_parked_by_all_that_nobody_waits_for(
+def test_functions_without_a_waiting_caller_park_failed_events(
     template: Template, resources: dict[str, Any]
 ) -> None:
     behind_the_api = {route.function for route in template.routes}
@@ -199,7 +199,7 @@ def test_what_failed_for_good_is_parked_by_all_that_nobody_waits_for(
         assert destination == "Unprocessed.Arn", function.name
 
 
-def test_the_dashboard_shows_what_there_is(resources: dict[str, Any], template: Template) -> None:
+def test_the_dashboard_shows_the_functions(resources: dict[str, Any], template: Template) -> None:
     (dashboard,) = of_type(resources, "AWS::CloudWatch::Dashboard").values()
     body = dashboard["DashboardBody"]
     widgets = json.loads(body)["widgets"]

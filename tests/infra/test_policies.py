@@ -134,7 +134,7 @@ def targets_of(resources: dict[str, Any], action: str) -> set[tuple[str, str]]:
     }
 
 
-def test_every_statement_says_what_it_is_for(resources: dict[str, Any]) -> None:
+def test_every_statement_tells_its_purpose(resources: dict[str, Any]) -> None:
     found = statements(resources)
     assert len(found) > 15
     assert all(statement.get("Sid") for _, statement in found)
@@ -174,7 +174,7 @@ def test_a_table_has_these_writers_alone(
 
 
 @pytest.mark.parametrize("function", sorted(GIVERS_UP))
-def test_who_gives_up_dead_letters_cannot_touch_access_keys(
+def test_dead_letter_functions_cannot_touch_access_keys(
     resources: dict[str, Any], function: str
 ) -> None:
     confined = keys_of(resources, function, "Directory.Arn")
@@ -218,7 +218,7 @@ confined to, and what they may read of all others. None of the keys is one of th
 
 
 @pytest.mark.parametrize(("function", "table"), OF_CALLED)
-def test_what_is_called_is_confined_to_its_keys(
+def test_a_called_function_is_confined_to_its_keys(
     resources: dict[str, Any], function: str, table: str
 ) -> None:
     expected, reads = OF_CALLED[function, table]
@@ -245,7 +245,7 @@ def test_one_function_seals_signing_keys_another_opens_them_and_none_does_both(
 @pytest.mark.parametrize(
     "function", ["Replay", "Push", "PushSlow", "Call", "Sweep", "FanOut", "Meter"]
 )
-def test_what_answers_no_caller_neither_sees_nor_changes_access_keys(
+def test_functions_without_callers_neither_see_nor_change_access_keys(
     resources: dict[str, Any], function: str
 ) -> None:
     """Those by which callers are known; what an account lists is beside its queues."""
@@ -254,7 +254,7 @@ def test_what_answers_no_caller_neither_sees_nor_changes_access_keys(
     assert not any(key.startswith(("K", "*")) for keys in confined.values() for key in keys)
 
 
-def test_only_the_function_that_manages_may_write_access_keys(resources: dict[str, Any]) -> None:
+def test_only_the_managing_function_may_write_access_keys(resources: dict[str, Any]) -> None:
     writers = {
         name
         for name, statement in statements(resources)
@@ -330,7 +330,7 @@ def test_counting_never_sees_the_messages_table(resources: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("function", ["Push", "PushSlow", "Call"])
-def test_what_delivers_counts_what_runs_and_no_usage(
+def test_deliverers_count_running_deliveries_and_no_usage(
     resources: dict[str, Any], function: str
 ) -> None:
     confined = keys_of(resources, function, "Usage.Arn")
@@ -348,7 +348,7 @@ def test_nobody_scans_or_drops_a_table(resources: dict[str, Any]) -> None:
     assert used <= WRITES | READS | CHECKS | STREAMS | EXPORTS
 
 
-def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, Any]) -> None:
+def test_functions_invoke_only_needed_functions(resources: dict[str, Any]) -> None:
     assert targets_of(resources, "lambda:InvokeFunction") == {
         ("Manage", "Replay.Arn:live"),
         ("Receive", "Replay.Arn:live"),
@@ -380,7 +380,7 @@ def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, An
     }
 
 
-def test_retries_are_started_by_what_delivers_and_by_the_sweep(resources: dict[str, Any]) -> None:
+def test_retries_are_started_by_deliverers_and_by_the_sweep(resources: dict[str, Any]) -> None:
     starters = targets_of(resources, "states:StartExecution")
     assert starters == {
         ("Push", RETRY_SCHEDULE),
@@ -391,7 +391,7 @@ def test_retries_are_started_by_what_delivers_and_by_the_sweep(resources: dict[s
     }
 
 
-def test_the_names_that_are_spelled_out_are_those_of_the_resources(template: Template) -> None:
+def test_the_spelled_out_names_match_the_resources(template: Template) -> None:
     assert RETRY_SCHEDULE in {machine.arn for machine in template.machines}
     arns = {f"{function.arn}:live" for function in template.functions}
     assert {PUSH, REPLAY} <= arns
@@ -411,14 +411,16 @@ def test_a_function_is_told_the_tables_it_may_use_and_no_others(
         assert told == allowed, name
 
 
-def test_what_serves_pages_may_do_nothing(resources: dict[str, Any], template: Template) -> None:
+def test_the_function_of_pages_may_do_nothing(
+    resources: dict[str, Any], template: Template
+) -> None:
     (pages,) = (each for each in template.functions if each.logical_id == "WebPages")
     assert resources["WebPages"]["Properties"]["Policies"] == []
     assert not pages.may("dynamodb:GetItem", "Directory")
     assert not pages.may("lambda:InvokeFunction", pages.arn)
 
 
-def test_what_fails_for_good_can_be_told(resources: dict[str, Any]) -> None:
+def test_final_failures_can_be_told(resources: dict[str, Any]) -> None:
     for name in ("Meter", "FanOut", "Replay", "Push", "PushSlow", "Call"):
         assert actions_on(resources, name, "Unprocessed.Arn") == {"sqs:SendMessage"}
     reads = {"sqs:ReceiveMessage", "sqs:DeleteMessage"}

@@ -33,7 +33,7 @@ def test_a_new_account_can_deploy_with_nothing_reserved() -> None:
     assert not list(wrong_concurrency(template, None, account))
 
 
-def test_what_a_stack_has_reserved_counts_once() -> None:
+def test_a_stacks_reserved_concurrency_counts_once() -> None:
     template = deployment()
     assert reserved(template) == 211
     assert reserved(deployment(ReceiveConcurrency="600")) == 811
@@ -55,13 +55,13 @@ def test_what_a_stack_has_reserved_counts_once() -> None:
         ("ROLLBACK_FAILED", "python -m infra.remove queues"),
     ],
 )
-def test_a_stack_that_takes_no_deployment_says_what_to_do(status: str, told: str) -> None:
+def test_an_undeployable_stack_tells_the_remedy(status: str, told: str) -> None:
     (line,) = wrong_stack(Stack(status, {"BodiesInS3From": "16"}), "queues", {})
     assert status in line
     assert told in line
 
 
-def test_bodies_go_to_s3_once_a_release_that_reads_them_was_deployed() -> None:
+def test_bodies_go_to_s3_after_the_deployment_of_a_reading_release() -> None:
     old, new = Stack("UPDATE_COMPLETE", {}), Stack("UPDATE_COMPLETE", {"BodiesInS3From": "0"})
     for given in ({}, {"BodiesInS3From": "16"}):
         (line,) = wrong_stack(old, "queues", given)
@@ -93,16 +93,14 @@ def test_more_functions_than_an_environment_holds_are_refused_in_words() -> None
     assert all("4,096" in line for line in lines)
 
 
-def test_tools_that_this_machine_lacks_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_tools_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     python, sam = preflight.missing_here(tmp_path)
     assert python.startswith("python3.13 is not on the path")
     assert sam == ".venv-sam/bin/sam is missing: make deploy-tools"
 
 
-def test_an_account_that_cannot_be_asked_is_told_so(
+def test_an_account_without_credentials_is_told(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
@@ -117,7 +115,7 @@ def test_an_account_that_cannot_be_asked_is_told_so(
 
 
 @pytest.mark.usefixtures("in_aws")
-def test_a_stack_that_was_never_made_is_none() -> None:
+def test_a_stack_never_made_is_none() -> None:
     assert preflight.read_stack(boto3.session.Session(), "queues") is None
 
 
@@ -174,7 +172,7 @@ class _Limits:
         return {name: 1 + place for place, name in enumerate(sorted(shape.output_shape.members))}
 
 
-def test_a_tables_quotas_are_those_that_dynamodb_tells() -> None:
+def test_a_tables_quotas_are_told_by_dynamodb() -> None:
     told = _Limits().describe_limits()
     assert preflight.read_table_units(_Limits()) == TableUnits(
         told["TableMaxReadCapacityUnits"], told["TableMaxWriteCapacityUnits"]

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from prose import __main__ as command
-from prose.counting import PATTERNS, files, package_of
+from prose.counting import PATTERNS, clauses_in, files, package_of
 from prose.texts import texts_of
 
 SOURCE = '''"""Reads the one that waits: `what is` is code.
@@ -51,7 +51,7 @@ def test_docstrings_comments_and_errors_are_read_without_code_and_drawings(tmp_p
     }
 
 
-def test_what_is_made_from_pages_is_not_counted_again(tmp_path: Path) -> None:
+def test_files_made_from_pages_are_not_counted_again(tmp_path: Path) -> None:
     """`make up` makes the site; a checkout that has it must pass the same checks."""
     for name in ("infra/manual/push.md", "functions/pages/docs/push.md", "functions/send/app.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -78,6 +78,21 @@ def test_a_package_is_named_by_its_folders() -> None:
 
     assert package_of(root / "layers/core/cirrusmq/push/posting.py") == "layers/core/cirrusmq/push"
     assert package_of(root / "README.md") == "."
+
+
+@pytest.mark.parametrize(
+    ("name", "clauses"),
+    [
+        ("test_what_is_sent_comes", 1),
+        ("test_a_message_that_is_sent_arrives", 1),
+        ("test_an_answer_tells_what", 1),
+        ("test_a_sent_message_arrives_somewhere", 0),
+        ("a_message_that_is_sent", 0),
+    ],
+)
+def test_a_relative_clause_in_the_name_of_a_test_is_counted_once(name: str, clauses: int) -> None:
+    for source in (f"def {name}() -> None:\n    assert x\n", f"    async def {name}(self): ...\n"):
+        assert clauses_in(source) == clauses
 
 
 def test_more_than_the_ceiling_is_told() -> None:

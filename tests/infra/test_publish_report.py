@@ -147,7 +147,7 @@ def test_the_first_run_and_the_next_one_are_published(app: ModuleType, objects: 
 
 
 @pytest.mark.parametrize("begun", ["", "1"])
-def test_a_swap_that_meets_another_one_is_refused(
+def test_one_of_two_concurrent_swaps_is_refused(
     app: ModuleType, objects: Objects, begun: str
 ) -> None:
     if begun:
@@ -205,6 +205,6 @@ def test_without_a_proposal_missing_documents_of_the_current_run_are_copied(
     assert objects.current == "2"
 
 
-def test_a_proposal_that_is_missing_is_an_error(app: ModuleType) -> None:
+def test_a_missing_proposal_is_an_error(app: ModuleType) -> None:
     with pytest.raises(LookupError, match="there is no proposal 7 of billing"):
         publish(app, "7")

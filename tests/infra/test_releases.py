@@ -79,7 +79,7 @@ def other_value(parameter: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("each_of", [40, pytest.param(1, marks=pytest.mark.long)])
-def test_what_changed_goes_live_behind_every_alias(root: Path, copied: Path, each_of: int) -> None:
+def test_a_change_goes_live_behind_every_alias(root: Path, copied: Path, each_of: int) -> None:
     """Of a changed layer, and of each changed parameter, SAM alone makes no version.
 
     That each parameter is part of the release is shown below: here is one in so many.
@@ -164,7 +164,7 @@ def test_no_secret_parameter_reaches_an_environment(root: Path) -> None:
         ("Stage=a Stage=b", "Stage must be given once"),
     ],
 )
-def test_what_cannot_be_a_parameter_is_refused(root: Path, given: str, refusal: str) -> None:
+def test_a_wrong_parameter_is_refused(root: Path, given: str, refusal: str) -> None:
     with pytest.raises(ReleaseError, match=f"^{refusal}"):
         read_parameters(root, given.split())
 

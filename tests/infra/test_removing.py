@@ -146,14 +146,14 @@ def test_nothing_is_left_of_a_deployment(session: Any) -> None:
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("keep", [["buckets"], ["tables", "key"], ["queue", "secret"]])
-def test_what_is_asked_to_stay_stays(session: Any, keep: list[str]) -> None:
+def test_only_the_kept_kinds_are_left(session: Any, keep: list[str]) -> None:
     list(Removal(session, "queues").run(keep))
     assert {kind for kind, count in what_is_left().items() if count} == set(keep)
 
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize("done", range(7))
-def test_a_removal_that_was_stopped_goes_on(session: Any, done: int) -> None:
+def test_a_stopped_removal_goes_on(session: Any, done: int) -> None:
     """Once the stack is gone its name is another's to take: it is found among the deleted ones."""
     first = Removal(session, "queues").run(keep=[])
     for _ in range(done):
@@ -179,7 +179,7 @@ def test_nothing_is_deleted_before_the_name_is_typed(
     assert "reports (stays)" in capsys.readouterr().out
 
 
-def test_tables_are_not_kept_without_the_key_that_reads_them(
+def test_tables_are_not_kept_without_their_key(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for keep in ("tables", "tabels"):
@@ -188,7 +188,7 @@ def test_tables_are_not_kept_without_the_key_that_reads_them(
         assert "--keep: tab" in capsys.readouterr().err
 
 
-def test_all_that_outlives_a_stack_is_of_a_kind_that_is_removed(
+def test_each_kind_outliving_a_stack_can_be_removed(
     stacks: list[StackTemplate],
 ) -> None:
     kept = {

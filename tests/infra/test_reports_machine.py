@@ -63,7 +63,7 @@ def test_jobs_start_when_the_last_export_has_ended(machine: Machine) -> None:
     assert machine.services.waits == [60] * names.count("DescribeExport") == [60] * 5
 
 
-def test_each_job_gets_what_it_takes(machine: Machine) -> None:
+def test_each_job_gets_its_arguments(machine: Machine) -> None:
     machine.run()
     billing, backlog = machine.job("billing"), machine.job("backlog")
     options = billing_command._parser().parse_args(arguments(billing))
@@ -114,7 +114,7 @@ def test_an_outdated_run_is_made_again_with_a_proposal_of_its_own(machine: Machi
     assert [arguments(each)[-1] for each in jobs] == [each["proposal"] for each in asked]
 
 
-def test_a_run_that_is_always_outdated_fails(machine: Machine) -> None:
+def test_an_always_outdated_run_fails(machine: Machine) -> None:
     machine.services.publishing["backlog"] = [{"outcome": "outdated", "next": None}]
     error = "ReportFailed: The backlog job: Outdated: other runs were published meanwhile"
     assert machine.fail() == error
@@ -133,7 +133,7 @@ def test_documents_are_copied_in_as_many_calls_as_it_takes(machine: Machine) -> 
     assert [each["next"] for each in asked] == [0, 400, 800]
 
 
-def test_what_was_made_from_what_is_recorded_beside_the_reports(machine: Machine) -> None:
+def test_the_exports_behind_reports_are_recorded_beside_them(machine: Machine) -> None:
     machine.run("night-7")
     _, record = machine.services.of("PutObject")
     assert record["path"].split("?")[0] == "/ReportsBucket/runs/night-7.json"
@@ -158,21 +158,21 @@ def test_a_repeated_call_has_the_token_of_its_execution(machine: Machine) -> Non
     assert first.isdisjoint(each["clientToken"] for each in machine.services.of("StartJobRun"))
 
 
-def test_an_export_that_failed_ends_it_before_any_job(machine: Machine) -> None:
+def test_a_failed_export_ends_it_before_any_job(machine: Machine) -> None:
     failed = {"ExportStatus": "FAILED", "FailureCode": "S3AccessDenied", "FailureMessage": "denied"}
     machine.services.exporting["Usage"] = [failed]
     assert machine.fail() == f"ExportsFailed: ExportFailed: {export_arn('Usage')} (usage): denied"
     assert machine.services.of("StartJobRun") == machine.services.of("PutObject") == []
 
 
-def test_an_export_that_is_refused_ends_it_with_the_reason(machine: Machine) -> None:
+def test_a_refused_export_ends_it_with_the_reason(machine: Machine) -> None:
     machine.services.refusing["ExportTableToPointInTime"] = [400] * 30
     assert "slow down" in machine.fail()
     assert machine.services.of("StartJobRun") == []
 
 
 @pytest.mark.long
-def test_an_export_that_does_not_end_is_given_up_after_six_hours(machine: Machine) -> None:
+def test_an_endless_export_is_given_up_after_six_hours(machine: Machine) -> None:
     machine.services.exporting["Directory"] = [{"ExportStatus": "IN_PROGRESS"}]
     error = machine.fail()
     assert error.startswith("ExportsFailed: ExportTimedOut: ")
@@ -183,7 +183,7 @@ def test_an_export_that_does_not_end_is_given_up_after_six_hours(machine: Machin
 
 
 @pytest.mark.parametrize(("broken", "whole"), [("billing", "backlog"), ("backlog", "billing")])
-def test_a_job_that_failed_is_named_and_the_other_report_is_made(
+def test_a_failed_job_is_named_and_the_other_report_is_made(
     machine: Machine, broken: str, whole: str
 ) -> None:
     machine.services.running[broken] = [
@@ -196,7 +196,7 @@ def test_a_job_that_failed_is_named_and_the_other_report_is_made(
     assert machine.services.of("PutObject") == [kept_chain(machine)], f"{whole} alone is no run"
 
 
-def test_a_job_that_cannot_be_started_is_told_with_the_reason(machine: Machine) -> None:
+def test_a_job_refused_at_its_start_is_told_with_the_reason(machine: Machine) -> None:
     machine.services.refusing["StartJobRun"] = [429] * 30
     error = machine.fail()
     assert "The billing job: " in error
@@ -204,7 +204,7 @@ def test_a_job_that_cannot_be_started_is_told_with_the_reason(machine: Machine) 
     assert machine.services.of("PutObject") == [kept_chain(machine)]
 
 
-def test_a_job_that_does_not_end_is_given_up(machine: Machine) -> None:
+def test_an_endless_job_is_given_up(machine: Machine) -> None:
     machine.let_jobs_last_a_second()
     machine.services.running["backlog"] = [{"state": "RUNNING"}]
     assert machine.fail() == "ReportFailed: The backlog job: JobTimedOut: no end within 130 minutes"
@@ -268,7 +268,7 @@ def test_jobs_read_the_last_whole_export_and_every_window_after_it(machine: Mach
 
 
 @pytest.mark.long
-def test_a_window_that_is_refused_is_a_whole_export(machine: Machine) -> None:
+def test_a_refused_window_becomes_a_whole_export(machine: Machine) -> None:
     nights(machine, 2)
     machine.services.calls.clear()
     machine.services.refusing["ExportTableToPointInTime"] = [400] * 15

@@ -101,7 +101,7 @@ def test_a_restored_table_has_the_settings_of_its_source(
     assert parameters["ExistingMessagesStream"] == table["Table"]["LatestStreamArn"]
 
 
-def test_a_second_run_finds_what_the_first_has_done(
+def test_a_second_run_finds_the_work_of_the_first(
     deployed: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = run(capsys)
@@ -114,7 +114,7 @@ def test_a_second_run_finds_what_the_first_has_done(
     assert len(boto3.client("dynamodb").list_tables()["TableNames"]) == 2 * len(TABLES)
 
 
-def test_a_table_that_was_restored_before_keeps_its_first_name() -> None:
+def test_a_table_restored_before_keeps_its_first_name() -> None:
     assert restored_name("a-Messages-X", AT) == restored_name("a-Messages-X-restored-1", AT)
 
 

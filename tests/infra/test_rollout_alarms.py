@@ -75,7 +75,7 @@ def test_the_errors_of_a_release_turn_it_back_among_all_calls(transformed: list[
     assert rings(held, errors=3)
 
 
-def test_a_release_that_refuses_its_tenth_of_the_calls_goes_back(transformed: list[Path]) -> None:
+def test_a_release_refusing_its_tenth_of_the_calls_goes_back(transformed: list[Path]) -> None:
     held = alarm(transformed, "NewRelease")
     assert rings(held, refused=1_000, send=5_000, receive=5_000)
     assert not rings(held, refused=400, send=5_000, receive=5_000)
@@ -84,7 +84,7 @@ def test_a_release_that_refuses_its_tenth_of_the_calls_goes_back(transformed: li
     assert not rings(usual, refused=1_000, send=5_000, receive=5_000)
 
 
-def test_a_bug_that_rings_may_be_mended(transformed: list[Path]) -> None:
+def test_with_alarms_off_no_release_rings(transformed: list[Path]) -> None:
     off = {"RolloutAlarms": "off"}
     assert not Transformed(transformed[0], off).resources("AWS::CloudWatch::Alarm")
     released = alarm(transformed, "NewRelease", **off)
@@ -95,7 +95,7 @@ def test_a_bug_that_rings_may_be_mended(transformed: list[Path]) -> None:
 @pytest.mark.parametrize("watched", ["on", "off"])
 @pytest.mark.parametrize("pages", ["on", "off"])
 @pytest.mark.parametrize("level", ["all", "few"])
-def test_rollouts_watch_alarms_that_are_made(
+def test_rollouts_watch_existing_alarms(
     transformed: list[Path], watched: str, pages: str, level: str
 ) -> None:
     """Never an empty list, which would leave CodeDeploy with that of the deployment before."""
@@ -152,7 +152,7 @@ def refusals() -> Iterator[Refusals]:
     logger.removeHandler(held)
 
 
-def test_the_filters_read_what_the_lines_have(transformed: list[Path]) -> None:
+def test_the_filters_read_fields_of_the_lines(transformed: list[Path]) -> None:
     filters = transformed_of(transformed, "rollouts").resources("AWS::Logs::MetricFilter")
     refused = filters["RefusalsOfRelease"]
     assert refused["FilterPattern"] == '{ $.message = "refused" && $.release = "*" }'

@@ -42,7 +42,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-def test_no_file_outside_a_room_is_about_that_room_alone() -> None:
+def test_no_file_outside_a_room_is_about_it_alone() -> None:
     strays = set()
     for room in rooms():
         name = f"cirrusmq.{'.'.join(room.relative_to(CORE).parts)}."

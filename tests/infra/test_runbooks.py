@@ -46,7 +46,7 @@ def test_every_page_can_be_found() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_leads_to_what_there_is(page: Path, named: set[str]) -> None:
+def test_every_name_on_a_page_exists(page: Path, named: set[str]) -> None:
     text = page.read_text()
     for test in re.findall(r"`(tests/[^`]+)`", text):
         assert (ROOT / test).exists(), test
@@ -76,7 +76,7 @@ def test_a_stuck_subscription_is_seen_and_started_again() -> None:
     world.engine.close()
 
 
-def test_a_drained_queue_shows_that_nothing_is_left() -> None:
+def test_a_drained_queue_shows_nothing_left() -> None:
     world = World()
     admin, producer = world.client("alice", admin=True), world.client("alice")
     assert admin.put("/queues/orders").status == 201

@@ -85,7 +85,7 @@ def test_checkov_finds_nothing_new(
     compare(found, {name: skip for name, skip in skips.items() if CHECKOV.match(name)})
 
 
-def test_a_finding_that_nobody_gave_a_reason_for_fails() -> None:
+def test_a_finding_without_a_reason_fails() -> None:
     skips = {"CKV_1": {"resources": ["AWS::S3::Bucket.*"], "reason": ""}}
     compare([("CKV_1", "AWS::S3::Bucket.Reports")], skips)
     with pytest.raises(AssertionError):

@@ -85,7 +85,7 @@ def test_an_alarm_rings_for_a_share_above_a_floor(
         assert share_rings(alarms(transformed)[name], **data) == expected
 
 
-def test_the_share_of_the_quota_that_is_used_is_the_accounts_own(transformed: list[Path]) -> None:
+def test_the_used_share_of_the_quota_is_the_accounts_own(transformed: list[Path]) -> None:
     held = alarms(transformed)["QuotaNear"]
     parts = {part["Id"]: part for part in held["Metrics"]}
     assert parts["used"]["Expression"] == "running / SERVICE_QUOTA(counted)"
@@ -98,7 +98,7 @@ def test_the_share_of_the_quota_that_is_used_is_the_accounts_own(transformed: li
 @pytest.mark.parametrize(
     ("level", "wanted"), [("few", FEW | {"DirectErrors"}), ("off", set[str]())]
 )
-def test_fewer_alarms_are_made_where_fewer_are_asked_for(
+def test_fewer_alarms_are_made_on_request(
     transformed: list[Path], level: str, wanted: set[str]
 ) -> None:
     assert set(alarms(transformed, AlarmLevel=level)) == wanted

@@ -18,11 +18,11 @@ from release.__main__ import main
 MAX = 49
 
 
-def test_the_longest_name_is_told_with_the_part_that_limits_it(root: Path) -> None:
+def test_the_longest_name_is_told_with_its_limiting_part(root: Path) -> None:
     assert max_characters(root / "template.yaml") == (MAX, "PreTraffic")
 
 
-def test_a_name_that_fits_is_taken_and_a_longer_one_refused(root: Path) -> None:
+def test_a_fitting_name_is_taken_and_a_longer_one_refused(root: Path) -> None:
     template = root / "template.yaml"
     check_stack_name(template, "a" * MAX)
     with pytest.raises(StackNameError, match="at most 49 characters, this one has 50"):
@@ -35,12 +35,12 @@ def test_a_name_that_fits_is_taken_and_a_longer_one_refused(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a_b", "a.b", "a b", "-a"])
-def test_what_cloudformation_would_not_take_is_refused(root: Path, name: str) -> None:
+def test_a_name_against_cloudformations_rules_is_refused(root: Path, name: str) -> None:
     with pytest.raises(StackNameError, match="begins with a letter"):
         check_stack_name(root / "template.yaml", name)
 
 
-def test_every_name_that_the_templates_give_is_known(root: Path) -> None:
+def test_every_name_in_the_templates_is_known(root: Path) -> None:
     """A new part with a name of its own needs its limit."""
     given = {
         (resource["Type"], key)

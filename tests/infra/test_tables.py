@@ -138,7 +138,7 @@ def test_the_five_numbers_of_a_table_bound_its_capacity() -> None:
     assert begins == {"ReadCapacityUnits": "10", "WriteCapacityUnits": "20"}
 
 
-def test_a_busy_table_becomes_provisioned_with_what_is_warm() -> None:
+def test_a_busy_table_becomes_provisioned_with_its_warm_units() -> None:
     found = tables(Capacity="provisioned", WarmReadUnits=900, WarmWriteUnits=600)["Messages"]
     assert found["ProvisionedThroughput"] == {"ReadCapacityUnits": 900, "WriteCapacityUnits": 600}
     # The partitions that this takes are prepared for it.

@@ -76,7 +76,7 @@ def test_the_layer_is_built_from_the_core(root: Path, resources: dict[str, Any])
     assert not (root / "layers/core/python").exists()
 
 
-def test_what_is_deployed_is_what_was_tested(root: Path) -> None:
+def test_the_tested_packages_are_deployed(root: Path) -> None:
     """`python -m infra.pins` writes the lists anew, with the hashes of the lock."""
     locked = pins((root / "infra/requirements.lock").read_text())
     lists = requirements(root)
@@ -97,7 +97,7 @@ def test_each_pin_has_its_hashes(root: Path) -> None:
             assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", each) for each in hashes)
 
 
-def test_the_layer_keeps_what_botocore_knows_of_the_services_that_are_called(root: Path) -> None:
+def test_the_layer_keeps_botocores_data_of_the_called_services(root: Path) -> None:
     sources = [*root.glob("functions/*/app.py"), *root.glob("layers/core/**/*.py")]
     called = {
         name
@@ -180,7 +180,7 @@ def test_calling_has_time_for_the_slowest_function_and_little_memory(template: T
     assert LEASE_MARGIN_SECONDS + slots.FRESH_SECONDS < slots.MARGIN_SECONDS
 
 
-def test_the_functions_that_a_deployment_lists_are_called_by_the_one_for_that_alone(
+def test_only_the_call_function_calls_the_listed_functions(
     root: Path,
 ) -> None:
     def called(each: Template) -> set[tuple[str, str]]:
@@ -203,12 +203,12 @@ def test_the_functions_that_a_deployment_lists_are_called_by_the_one_for_that_al
         assert variables[name]["INVOKE_FUNCTIONS_BY"] == "managers"
 
 
-def test_sends_and_waiting_receives_cost_half_of_what_other_calls_cost(template: Template) -> None:
+def test_sends_and_waiting_receives_cost_half_of_other_calls(template: Template) -> None:
     memory = {each.folder.name: each.memory_mb for each in template.functions}
     assert (memory["send"], memory["receive"], memory["manage"]) == (256, 256, 512)
 
 
-def test_what_runs_behind_the_api_has_room_of_its_own_and_receives_a_bound_if_asked(
+def test_functions_behind_the_api_have_own_room_and_receives_a_bound_if_asked(
     root: Path, template: Template
 ) -> None:
     reserved = {each.folder.name: each.reserved for each in template.functions}
@@ -224,7 +224,7 @@ def test_what_runs_behind_the_api_has_room_of_its_own_and_receives_a_bound_if_as
     }
 
 
-def test_what_invokes_itself_may_loop(template: Template) -> None:
+def test_self_invoking_functions_may_loop(template: Template) -> None:
     """And nothing else: Lambda stops a loop that was not meant after 16 links."""
     loops = {
         function.folder.name
@@ -267,7 +267,7 @@ def test_every_log_ends_some_day_and_is_encrypted(resources: dict[str, Any]) -> 
         assert group["KmsKeyId"] == "Key.Arn"
 
 
-def test_the_api_is_throttled_and_logs_who_called_but_no_secret(
+def test_the_api_is_throttled_and_logs_callers_but_no_secret(
     resources: dict[str, Any],
 ) -> None:
     api = resources["Api"]["Properties"]

@@ -91,7 +91,7 @@ def test_a_service_takes_a_role_for_this_account_alone(roles: dict[str, Any]) ->
             assert statement["Condition"] == account, name
 
 
-def test_only_logs_and_traces_are_added_to_what_the_template_allows(roles: dict[str, Any]) -> None:
+def test_only_logs_and_traces_are_added_to_the_templates_permissions(roles: dict[str, Any]) -> None:
     ready_made = {
         text.rpartition("/")[2]
         for name, role in roles.items()
@@ -132,7 +132,7 @@ def test_a_function_writes_no_log_but_the_services_own(
     assert documents[0]["Resources"]["FunctionLogs"]["Type"] == "AWS::Logs::LogGroup"
 
 
-def test_a_boundary_leaves_what_the_policies_of_functions_allow(
+def test_a_boundary_leaves_the_permissions_of_functions(
     transformed: list[Path], roles: dict[str, Any]
 ) -> None:
     policy = read(transformed[0])["Resources"]["OwnLogsAlone"]["Properties"]["PolicyDocument"]
@@ -166,7 +166,7 @@ def test_nothing_deployed_is_a_wildcard(roles: dict[str, Any]) -> None:
     assert wild <= {statement for _, statement in STARS_BY_DESIGN}
 
 
-def test_streams_and_schedules_start_the_alias_and_what_failed_is_told_of_it(
+def test_streams_and_schedules_start_the_alias_and_failures_are_told_of_it(
     transformed: list[Path],
 ) -> None:
     resources = read(transformed[0])["Resources"]
@@ -228,7 +228,7 @@ def test_no_resource_waits_for_itself(transformed: list[Path]) -> None:
             assert order.index(version) < order.index("Trial") < order.index("SendAliaslive")
 
 
-def test_the_review_list_of_roles_is_that_of_the_templates(
+def test_the_review_list_has_the_roles_of_the_templates(
     transformed: list[Path], roles: dict[str, Any]
 ) -> None:
     assert [str(path.relative_to(ROOT)) for path in TEMPLATES] == list(review.TEMPLATES)

@@ -34,9 +34,7 @@ ELSEWHERE = {("PublishReport", *KEY)}
 LISTING = {(function, "Bodies.Arn", "s3:ListBucket") for function in READERS}
 
 
-def test_nothing_is_allowed_that_is_not_used(
-    root: Path, template: Template, tmp_path: Path
-) -> None:
+def test_every_allowed_permission_is_used(root: Path, template: Template, tmp_path: Path) -> None:
     noted = tmp_path / "used.json"
     run = subprocess.run(
         [

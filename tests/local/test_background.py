@@ -61,7 +61,7 @@ def process_of(started: subprocess.CompletedProcess[str]) -> int:
     return int(line.removeprefix("process "))
 
 
-def test_a_service_in_the_background_is_ready_with_what_is_defined_and_survives_kill_9(
+def test_a_background_service_is_ready_with_its_definitions_and_survives_kill_9(
     run: Run, data: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "shop.yaml"
@@ -100,7 +100,7 @@ def test_a_service_in_the_background_is_ready_with_what_is_defined_and_survives_
     assert owner(data) is None
 
 
-def test_a_file_that_is_wrong_starts_nothing(run: Run, data: Path, tmp_path: Path) -> None:
+def test_a_wrong_file_starts_nothing(run: Run, data: Path, tmp_path: Path) -> None:
     file = tmp_path / "shop.yaml"
     file.write_text("version: 1\nqueues:\n  orders: {visibility: 60}\n")
     refused = run("up", "--port", "0", "--definitions", file)
@@ -114,9 +114,7 @@ def test_a_file_that_is_wrong_starts_nothing(run: Run, data: Path, tmp_path: Pat
 
 
 @pytest.mark.long
-def test_a_definition_that_cannot_be_had_ends_the_start(
-    run: Run, data: Path, tmp_path: Path
-) -> None:
+def test_an_impossible_definition_ends_the_start(run: Run, data: Path, tmp_path: Path) -> None:
     file = tmp_path / "shop.yaml"
     file.write_text("version: 1\nqueues: {}\ntopics: {news: {filter: routing_key}}\n")
     options = ("--wait", "--port", "0", "--dialect-port", "0", "--definitions", file)

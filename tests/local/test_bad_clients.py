@@ -54,7 +54,7 @@ def test_two_hundred_slow_connections_hold_up_nobody(
     assert answered.status_code == 200
 
 
-def test_two_hundred_calls_that_wait_hold_up_nobody(serve: Any, echo: Any, connect: Any) -> None:
+def test_two_hundred_waiting_calls_hold_up_nobody(serve: Any, echo: Any, connect: Any) -> None:
     go_on = threading.Event()
     all_wait = threading.Barrier(201)
 
@@ -73,7 +73,7 @@ def test_two_hundred_calls_that_wait_hold_up_nobody(serve: Any, echo: Any, conne
     assert all(read_all(client).endswith(b"waited") for client in clients)
 
 
-def test_a_request_whose_headers_do_not_arrive_is_dropped(
+def test_a_request_without_complete_headers_is_dropped(
     serve: Any, echo: Any, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
@@ -86,7 +86,7 @@ def test_a_request_whose_headers_do_not_arrive_is_dropped(
     assert [read_all(each) for each in (silent, slow, again)] == [b"", b"", b""]
 
 
-def test_a_body_that_does_not_arrive_is_answered(serve: Any, echo: Any, connect: Any) -> None:
+def test_an_incomplete_body_is_answered(serve: Any, echo: Any, connect: Any) -> None:
     client = connect(serve({SEND: echo}, body_seconds=0.05).port)
     client.sendall(HEAD + b"content-length: 100\r\n\r\n{")
     answer = read_all(client)
@@ -126,7 +126,7 @@ def test_a_body_without_end_is_cut_off(serve: Any, echo: Any, connect: Any) -> N
         pytest.fail("200 MiB were taken")
 
 
-def test_a_client_that_asks_before_it_sends_too_much_need_not_send_it(
+def test_a_client_is_told_of_a_too_large_body_before_it_sends_it(
     serve: Any, echo: Any, connect: Any
 ) -> None:
     client = connect(serve({SEND: echo}).port)
@@ -134,7 +134,7 @@ def test_a_client_that_asks_before_it_sends_too_much_need_not_send_it(
     assert client.recv(65_536).startswith(b"HTTP/1.1 413")
 
 
-def test_a_client_that_takes_nothing_of_its_answer_holds_up_nobody(
+def test_a_client_not_reading_its_answer_holds_up_nobody(
     serve: Any, echo: Any, connect: Any
 ) -> None:
     def tell_much(event: Any, context: Any) -> Any:
@@ -148,7 +148,7 @@ def test_a_client_that_takes_nothing_of_its_answer_holds_up_nobody(
     assert read_all(slow).count(b"x" * 1_000) == 6_000
 
 
-def test_a_client_that_leaves_harms_nothing(serve: Any, echo: Any) -> None:
+def test_a_leaving_client_harms_nothing(serve: Any, echo: Any) -> None:
     called = threading.Event()
     left = threading.Event()
 
@@ -179,13 +179,15 @@ def test_a_client_that_leaves_harms_nothing(serve: Any, echo: Any) -> None:
         b"GET / HTTP/1.1\r\nhost: x\r\n" + b"a: " + b"b" * 20_000 + b"\r\n\r\n",
     ],
 )
-def test_what_is_no_request_is_refused(serve: Any, echo: Any, connect: Any, garbage: bytes) -> None:
+def test_a_malformed_request_is_refused(
+    serve: Any, echo: Any, connect: Any, garbage: bytes
+) -> None:
     client = connect(serve({"$default": echo}).port)
     client.sendall(garbage)
     assert read_all(client).startswith(b"HTTP/1.1 4")
 
 
-def test_an_upgrade_that_is_not_offered_is_answered_as_a_request(
+def test_an_upgrade_not_offered_is_answered_as_a_request(
     serve: Any, echo: Any, connect: Any
 ) -> None:
     client = connect(serve({"GET /a": echo}).port)

@@ -84,7 +84,7 @@ def both() -> Permissions:
     }
 
 
-def test_what_policies_allow_is_done(stand: Stand) -> None:
+def test_allowed_operations_are_done(stand: Stand) -> None:
     stand.run("put", KEY, b"one", allowed=WRITE)
     assert stand.run("get", KEY, allowed=READ) == "one"
     assert stand.run("copy", KEY, "d02/x", allowed=both()) is True
@@ -92,7 +92,7 @@ def test_what_policies_allow_is_done(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize("lacking", ["Bodies.Arn/*", "Key.Arn"])
-def test_what_lacks_a_permission_on_objects_or_the_key_is_refused(
+def test_calls_without_a_permission_on_objects_or_the_key_are_refused(
     stand: Stand, lacking: str
 ) -> None:
     with pytest.raises(PermissionError, match=r"see template\.yaml"):
@@ -119,7 +119,7 @@ def test_the_key_may_be_used_through_s3_alone(stand: Stand) -> None:
         stand.run("put", KEY, b"one", allowed=elsewhere)
 
 
-def test_to_learn_that_an_object_is_missing_takes_the_permission_to_list(stand: Stand) -> None:
+def test_a_missing_object_is_told_only_with_the_permission_to_list(stand: Stand) -> None:
     """S3 tells nobody else what is there."""
     with pytest.raises(PermissionError, match=r"see template\.yaml"):
         stand.run("get", KEY, allowed=without(READ, "Bodies.Arn"))
@@ -154,7 +154,7 @@ def test_a_world_keeps_objects_for_the_days_of_their_class(world: World) -> None
     assert bodies.get("d16/x") is None
 
 
-def test_a_world_writes_from_the_size_that_the_template_has_or_a_test(world: World) -> None:
+def test_a_world_uses_the_size_of_the_template_or_of_a_test(world: World) -> None:
     assert world.core.settings.bodies_in_s3_from == 16 * 1_024
     assert World(bodies_in_s3_from=0).core.settings.bodies_in_s3_from == 0
 

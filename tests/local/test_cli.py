@@ -9,7 +9,7 @@ import pytest
 from tests.local.scripted_service import QUEUE, Run, Service, run_command
 
 
-def test_a_name_that_begins_with_a_dash_stands_behind_two(run: Run, service: Service) -> None:
+def test_a_name_with_a_leading_dash_stands_behind_two(run: Run, service: Service) -> None:
     made = {"visibility_timeout_seconds": 30, "message_retention_seconds": 60}
     service.answers[f"PUT {QUEUE}"] = [(201, {"name": "-orders"} | made)]
     done = run("queue", "create", "--", "-orders")
@@ -41,7 +41,7 @@ def test_an_empty_listing_says_what_to_do(run: Run, service: Service) -> None:
 SENT = {"id": "Msg-1", "body_md5": "5d41402abc4b2a76b9719d911017c592", "sent_at": "now"}
 
 
-def test_what_is_sent_arrives(run: Run, service: Service) -> None:
+def test_a_sent_message_arrives(run: Run, service: Service) -> None:
     service.answers[f"POST {QUEUE}/messages"] = [(201, {"messages": [SENT]})]
     options = ["--tag", "new", "-a", "colour=red", "--delay-seconds", "5"]
     done = run("send", "orders", "hello", *options)
@@ -68,7 +68,7 @@ RECEIVED = {
 }
 
 
-def test_what_is_received_is_shown_and_cannot_steer_the_terminal(
+def test_a_received_message_is_shown_and_cannot_steer_the_terminal(
     run: Run, service: Service
 ) -> None:
     service.answers[f"POST {QUEUE}/messages/receive"] = [(200, {"messages": [RECEIVED]})]
@@ -80,13 +80,13 @@ def test_what_is_received_is_shown_and_cannot_steer_the_terminal(
     assert service.asked == [(f"POST {QUEUE}/messages/receive", {"max": 3, "wait_seconds": 0})]
 
 
-def test_json_of_what_is_received_is_whole(run: Run, service: Service) -> None:
+def test_json_of_a_received_message_is_whole(run: Run, service: Service) -> None:
     service.answers[f"POST {QUEUE}/messages/receive"] = [(200, {"messages": [RECEIVED]})]
     done = run("receive", "orders", "--json")
     assert json.loads(done.stdout) == RECEIVED
 
 
-def test_what_was_shown_is_deleted_when_told_so(run: Run, service: Service) -> None:
+def test_shown_messages_are_deleted_on_request(run: Run, service: Service) -> None:
     service.answers[f"POST {QUEUE}/messages/receive"] = [(200, {"messages": [RECEIVED]})]
     failed = {"receipt": "r1", "code": "ReceiptExpired", "detail": "too late"}
     service.answers[f"POST {QUEUE}/messages/delete"] = [(200, {"deleted": [], "failed": [failed]})]
@@ -123,7 +123,7 @@ def test_without_a_service_one_line_says_how_to_start_it(tmp_path: Path) -> None
     assert done.stderr.count("\n") == 1
 
 
-def test_a_service_that_does_not_answer_is_named(tmp_path: Path, unused_port: int) -> None:
+def test_an_unreachable_service_is_named(tmp_path: Path, unused_port: int) -> None:
     url = f"http://127.0.0.1:{unused_port}"
     done = run_command(
         "queue",

@@ -136,7 +136,7 @@ def _text(value: Any) -> str:
 
 @pytest.mark.parametrize("resets", [False, True], ids=["closes", "resets"])
 @pytest.mark.parametrize("kind", ["plain", "sqs"])
-def test_a_receive_whose_client_has_gone_takes_no_message(
+def test_a_receive_of_a_gone_client_takes_no_message(
     start: Start, kind: str, *, resets: bool
 ) -> None:
     receives = Receives(start())
@@ -153,7 +153,7 @@ def test_a_receive_whose_client_has_gone_takes_no_message(
 
 @pytest.mark.parametrize("resets", [False, True], ids=["closes", "resets"])
 @pytest.mark.parametrize("kind", ["plain", "gzip", "sqs"])
-def test_a_client_that_goes_at_once_holds_nothing_of_the_first_look(
+def test_a_client_gone_at_once_holds_nothing_of_the_first_look(
     start: Start, kind: str, *, resets: bool
 ) -> None:
     """It is there when the first look is made, or no more when its answer is written."""
@@ -169,7 +169,7 @@ def test_a_client_that_goes_at_once_holds_nothing_of_the_first_look(
 
 
 @pytest.mark.parametrize("kind", ["plain", "sqs"])
-def test_messages_of_an_answer_that_is_not_taken_go_back_at_once(start: Start, kind: str) -> None:
+def test_messages_of_an_untaken_answer_go_back_at_once(start: Start, kind: str) -> None:
     """The answer is larger than what the machine takes in for a client that reads nothing."""
     receives = Receives(start())
     chance = random.Random(7)

@@ -26,14 +26,14 @@ def test_time_runs_as_much_faster_as_the_scale_says(tmp_path: Path, hand_time: A
     assert clock.now_ms() - before == 1_200_000
 
 
-def test_a_clock_that_was_stopped_goes_on_where_it_stopped(tmp_path: Path, hand_time: Any) -> None:
+def test_a_stopped_clock_goes_on_from_its_last_time(tmp_path: Path, hand_time: Any) -> None:
     first = open_clock(tmp_path, hand_time, scale=600)
     hand_time.seconds += 10
     first.stop()
     assert open_clock(tmp_path, hand_time).now_ms() == first.now_ms()
 
 
-def test_a_killed_clock_does_not_go_back_behind_what_it_said(
+def test_a_killed_clock_does_not_go_back_behind_its_last_time(
     tmp_path: Path, hand_time: Any
 ) -> None:
     first = open_clock(tmp_path, hand_time, scale=600)
@@ -87,7 +87,7 @@ WRITES = ("open", "pwrite", "ftruncate", "fsync")
 
 @pytest.mark.parametrize("failing", WRITES)
 @pytest.mark.parametrize("scale", [1, 60, 36_000])
-def test_a_clock_that_cannot_be_kept_does_not_go_back_over_a_restart(
+def test_an_unsaved_clock_does_not_go_back_over_a_restart(
     tmp_path: Path,
     hand_time: Any,
     monkeypatch: pytest.MonkeyPatch,
@@ -111,9 +111,7 @@ def test_a_clock_that_cannot_be_kept_does_not_go_back_over_a_restart(
     assert again.now_ms() >= said[-1]
 
 
-def test_a_clock_that_is_ahead_does_not_go_back_where_the_machines_is_set_back(
-    tmp_path: Path, hand_time: Any
-) -> None:
+def test_a_clock_ahead_does_not_go_back_with_the_machines(tmp_path: Path, hand_time: Any) -> None:
     first = open_clock(tmp_path, hand_time)
     first.keep()
     hand_time.seconds += 1
@@ -170,7 +168,7 @@ def test_keeping_the_time_takes_no_space(tmp_path: Path, hand_time: Any) -> None
     assert list(tmp_path.iterdir()) == [kept]
 
 
-def test_nothing_is_said_after_the_end_that_a_restart_would_not_know(
+def test_a_time_told_after_the_end_is_not_ahead_of_a_restart(
     tmp_path: Path, hand_time: Any
 ) -> None:
     clock = open_clock(tmp_path, hand_time, scale=600)
@@ -184,7 +182,7 @@ def test_nothing_is_said_after_the_end_that_a_restart_would_not_know(
     assert open_clock(tmp_path, hand_time, scale=600).now_ms() >= said
 
 
-def test_who_waits_while_the_clock_stands_does_not_spin(tmp_path: Path, hand_time: Any) -> None:
+def test_a_sleep_at_a_standing_clock_does_not_spin(tmp_path: Path, hand_time: Any) -> None:
     clock = open_clock(tmp_path, hand_time, scale=36_000)
     clock.keep()
     hand_time.seconds += 100
@@ -193,7 +191,7 @@ def test_who_waits_while_the_clock_stands_does_not_spin(tmp_path: Path, hand_tim
     assert time.monotonic() - began >= clocks.STANDSTILL_PAUSE_SECONDS
 
 
-def test_a_clock_whose_file_is_lost_goes_on_from_what_the_store_knows(
+def test_a_clock_without_its_file_goes_on_from_the_stores_time(
     tmp_path: Path, hand_time: Any
 ) -> None:
     clock = open_clock(tmp_path, hand_time)

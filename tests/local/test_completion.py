@@ -56,7 +56,7 @@ def asked(serve: Any, tmp_path: Path) -> list[Any]:
     return events
 
 
-def test_names_are_asked_for_by_what_is_typed(context: Context, asked: list[Any]) -> None:
+def test_names_are_asked_for_by_the_typed_prefix(context: Context, asked: list[Any]) -> None:
     assert completion.queues(context(), "or") == ["orders"]
     assert asked[0]["queryStringParameters"] == {"limit": "100", "prefix": "or"}
     assert asked[0]["headers"]["authorization"] == "Bearer key:hush"
@@ -111,7 +111,7 @@ def test_an_odd_answer_completes_nothing(
     assert completion.queues(context(), "") == []
 
 
-def test_a_service_that_hangs_is_not_waited_for(
+def test_a_hanging_service_is_not_waited_for(
     context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(completion, "SECONDS", 0.05)

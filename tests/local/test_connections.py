@@ -24,7 +24,7 @@ def tell_size(event: Any, context: Any) -> Any:
     return {"statusCode": 200, "body": str(len(event.get("body", "")))}
 
 
-def test_requests_that_come_together_are_answered_in_their_order(serve: Any, connect: Any) -> None:
+def test_pipelined_requests_are_answered_in_their_order(serve: Any, connect: Any) -> None:
     client = connect(serve({"$default": tell_path}).port)
     client.sendall(GET % b"a" + GET % b"b" + b"GET /c HTT")
     client.sendall(b"P/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
@@ -32,7 +32,7 @@ def test_requests_that_come_together_are_answered_in_their_order(serve: Any, con
     assert [each[-2:] for each in answers[1:]] == [b"/a", b"/b", b"/c"]
 
 
-def test_requests_before_one_that_is_none_are_answered(serve: Any, connect: Any) -> None:
+def test_requests_before_a_malformed_one_are_answered(serve: Any, connect: Any) -> None:
     client = connect(serve({"$default": tell_path}).port)
     client.sendall(GET % b"a" + b"nonsense\r\n\r\n")
     answers = read_all(client)
@@ -48,7 +48,7 @@ def test_a_connection_goes_on_after_a_pause(serve: Any, connect: Any) -> None:
         wait_until(lambda: not gateway.busy)
 
 
-def test_clients_that_have_gone_are_forgotten(serve: Any) -> None:
+def test_gone_clients_are_forgotten(serve: Any) -> None:
     gateway = serve({"$default": tell_path})
     for number in range(3):
         with socket.create_connection(("127.0.0.1", gateway.port)) as client:
@@ -68,7 +68,7 @@ def test_a_client_of_http_1_0_is_answered_and_left(serve: Any, connect: Any) -> 
     assert answer.endswith(b"/old")
 
 
-def test_a_client_that_asks_whether_to_send_its_body_is_told_so(serve: Any, connect: Any) -> None:
+def test_a_client_asking_to_send_its_body_is_told_to_continue(serve: Any, connect: Any) -> None:
     client = connect(serve({SEND: tell_size}).port)
     client.sendall(POST + b"content-length: 3\r\nexpect: 100-continue\r\n\r\n")
     assert client.recv(65_536) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -83,7 +83,7 @@ def test_a_body_in_chunks_arrives_whole(serve: Any, connect: Any) -> None:
     assert read_answer_of(client) == b"7"
 
 
-def test_what_follows_a_chunked_body_is_no_header(serve: Any, echo: Any, connect: Any) -> None:
+def test_a_trailer_of_a_chunked_body_is_no_header(serve: Any, echo: Any, connect: Any) -> None:
     client = connect(serve({SEND: echo}).port)
     client.sendall(POST + b"transfer-encoding: chunked\r\n\r\n")
     client.sendall(b"1\r\na\r\n0\r\nauthorization: of a trailer\r\n\r\n")
@@ -105,7 +105,7 @@ def test_headers_beyond_the_apis_limit_are_refused(serve: Any, echo: Any, connec
 
 
 @pytest.mark.parametrize("header", [("a", "b\r\nset-cookie: c=d"), ("a b", "c"), ("a\r\nb", "c")])
-def test_a_header_that_would_be_two_fails_the_call(
+def test_a_malformed_response_header_fails_the_call(
     serve: Any, caplog: pytest.LogCaptureFixture, header: tuple[str, str]
 ) -> None:
     def handler(event: Any, context: Any) -> Any:
@@ -118,9 +118,7 @@ def test_a_header_that_would_be_two_fails_the_call(
     assert "not a header" in caplog.text
 
 
-def test_a_call_that_ends_after_it_was_answered_sends_nothing_more(
-    serve: Any, connect: Any
-) -> None:
+def test_a_call_ending_after_its_answer_sends_nothing_more(serve: Any, connect: Any) -> None:
     go_on = threading.Event()
 
     def wait(event: Any, context: Any) -> Any:

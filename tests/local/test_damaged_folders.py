@@ -93,7 +93,7 @@ def holding(name: str, text: str | None) -> Callable[[Path], None]:
         (holding("functions.log", None), "data/functions.log", "move it away"),
     ],
 )
-def test_what_is_wrong_with_the_folder_is_one_line(
+def test_a_fault_of_the_folder_is_told_in_one_line(
     start: Start, tmp_path: Path, damage: Callable[[Path], None], name: str, advice: str
 ) -> None:
     damage(tmp_path / "data")
@@ -119,7 +119,7 @@ except DataError as error:
 """
 
 
-def test_the_owner_of_a_folder_that_refuses_is_told() -> None:
+def test_the_owner_of_a_refusing_folder_is_told() -> None:
     with tempfile.TemporaryDirectory() as above:
         Path(above).chmod(0o711)
         folder = Path(above, "data")
@@ -144,7 +144,7 @@ def test_a_name_with_blanks_and_more_is_a_name(tmp_path: Path) -> None:
         stack.clean_up()
 
 
-def test_a_store_begun_anew_gets_a_key_that_it_knows(start: Start) -> None:
+def test_a_store_begun_anew_gets_a_new_key(start: Start) -> None:
     first = start()
     before = first.connection()
     first.end()
@@ -155,7 +155,7 @@ def test_a_store_begun_anew_gets_a_key_that_it_knows(start: Start) -> None:
     assert second.connection()["secret"] != before["secret"]
 
 
-def test_a_time_that_runs_ahead_is_told_at_the_start(start: Start) -> None:
+def test_a_time_ahead_is_told_at_the_start(start: Start) -> None:
     first = start()
     assert first.end()[2] == ""  # nothing is ahead in a new folder
     clock = first.folder / "clock.json"
@@ -184,7 +184,7 @@ def test_a_lost_clock_goes_on_from_the_last_write(start: Start) -> None:
     assert now >= datetime.fromisoformat(sent["messages"][0]["sent_at"])
 
 
-def test_a_folder_that_disappears_ends_the_service(start: Start, tmp_path: Path) -> None:
+def test_a_vanished_folder_ends_the_service(start: Start, tmp_path: Path) -> None:
     stack = start()
     # At once: what the service writes meanwhile must not be in the way of the removal.
     shutil.rmtree(stack.folder.rename(tmp_path / "removed"))
@@ -257,7 +257,7 @@ def health_of(stack: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("copied", [True, False], ids=["copied", "not copied"])
-def test_a_log_that_was_damaged_shows_in_the_services_health_until_it_is_dealt_with(
+def test_a_damaged_log_shows_in_the_services_health_until_it_is_dealt_with(
     start: Start, copied: bool
 ) -> None:
     stack = start()

@@ -33,7 +33,7 @@ def lock_and_die(path: Path) -> None:
     DataFolder(path).lock()
 
 
-def test_a_stack_that_died_leaves_no_lock(tmp_path: Path) -> None:
+def test_a_dead_stack_leaves_no_lock(tmp_path: Path) -> None:
     process = multiprocessing.get_context("spawn").Process(target=lock_and_die, args=(tmp_path,))
     process.start()
     process.join()
@@ -126,7 +126,7 @@ def test_a_log_goes_on_after_a_restart(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "first\nsecond\n"
 
 
-def test_a_folder_that_is_gone_or_replaced_is_missed(tmp_path: Path) -> None:
+def test_a_removed_or_replaced_folder_is_missed(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     data = DataFolder(folder)
     data.lock()

@@ -39,7 +39,7 @@ def test_there_are_urls_of_those_functions_alone(serve: Any, echo: Any) -> None:
     ("error", "behind_the_api", "at_a_url"),
     [(TooManyRequestsError, 503, 429), (FunctionError, 500, 502)],
 )
-def test_what_lambda_refuses_has_the_status_of_the_way(
+def test_lambdas_refusal_has_the_status_of_the_way(
     serve: Any, error: type[FunctionError], behind_the_api: int, at_a_url: int
 ) -> None:
     def handler(event: Any, context: Any) -> Any:

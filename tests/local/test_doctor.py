@@ -62,7 +62,7 @@ def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
     return run
 
 
-def test_all_is_well_where_a_service_answers_and_takes_the_key(
+def test_all_is_well_if_a_service_answers_and_takes_the_key(
     doctor: Doctor, serve: Any, tmp_path: Path
 ) -> None:
     port = serve({"GET /health": health(), "GET /queues": LISTED}).port
@@ -113,7 +113,7 @@ def test_nothing_answers(doctor: Doctor, tmp_path: Path, unused_port: int) -> No
     assert "key" not in found
 
 
-def test_another_program_that_speaks_no_http_has_the_port() -> None:
+def test_another_program_without_http_has_the_port() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         connection = Connection(
             url=f"http://127.0.0.1:{listening.getsockname()[1]}", access_key_id="k", secret="s"
@@ -135,7 +135,7 @@ taken.sendall(b"220 mail.example.com ESMTP\\r\\n")
 """
 
 
-def test_a_service_that_hangs_is_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_service_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_checks, "SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -176,7 +176,7 @@ NO_KEY = "The access key is missing or wrong."
         *("a scope", "too many calls", "behind", "ahead", "faster"),
     ],
 )
-def test_a_service_that_is_wrong_in_one_way(
+def test_a_single_fault_of_a_service_is_told(
     doctor: Doctor,
     serve: Any,
     tmp_path: Path,
@@ -202,7 +202,7 @@ def test_a_service_that_is_wrong_in_one_way(
         ),
     ],
 )
-def test_what_is_wrong_with_the_environment_is_said(
+def test_a_fault_of_the_environment_is_told(
     doctor: Doctor, variables: dict[str, str], text: str
 ) -> None:
     code, found = doctor(**variables)
@@ -232,7 +232,7 @@ def test_spark_without_a_java_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine_checks.check_reports().state == "ok"
 
 
-def test_the_java_is_the_one_that_the_jobs_take() -> None:
+def test_the_jobs_java_is_found() -> None:
     from cirrusmq_local.stack.report_run import find_java
 
     found = find_java()

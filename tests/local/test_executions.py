@@ -144,7 +144,7 @@ def test_many_rounds_end_before_the_history_is_full(rounds: int) -> None:
     assert machine.clock.now_ms() - began == rounds * 60_000
 
 
-def test_a_history_that_grows_too_long_fails_the_execution() -> None:
+def test_a_too_long_history_fails_the_execution() -> None:
     given: list[Any] = []
 
     def push(name: str, event: Any) -> Any:
@@ -167,7 +167,7 @@ def test_a_history_that_grows_too_long_fails_the_execution() -> None:
     assert len(given) == 500 // 9 + 1
 
 
-def test_a_definition_that_nobody_can_read_fails_the_execution(
+def test_an_unreadable_definition_fails_the_execution(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     machine = Machine(answers(), definition='{"StartAt": "Nowhere"}')
@@ -198,7 +198,7 @@ def test_one_execution_runs_under_a_name() -> None:
     assert len(machine.given) == 1
 
 
-def test_what_is_no_state_machine_and_what_is_no_json_is_refused() -> None:
+def test_an_unknown_machine_and_malformed_json_are_refused() -> None:
     machine = Machine(answers())
     with pytest.raises(UnknownStateMachineError):
         machine.executions.start(ARN + "x", "name", "{}")
@@ -294,7 +294,7 @@ def test_the_product_starts_an_execution() -> None:
     ],
     ids=["a name that was used", "no state machine", "not allowed"],
 )
-def test_what_is_not_started_is_the_clients_error(
+def test_a_refused_start_is_the_clients_error(
     asked: str, allowed: str, error: str, said: str
 ) -> None:
     machine = Machine(answers(after("done")))
@@ -310,7 +310,7 @@ def test_what_is_not_started_is_the_clients_error(
     assert machine.executions.running == []
 
 
-def test_the_interpreter_comes_without_what_it_does_not_use() -> None:
+def test_the_interpreter_comes_without_unused_modules() -> None:
     code = (
         "import sys; from cirrusmq_local.cloud import executions; executions.import_interpreter();"
         "assert 'moto.ec2' not in sys.modules and 'moto.batch' not in sys.modules;"

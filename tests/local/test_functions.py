@@ -32,12 +32,12 @@ def functions(tmp_path: Path) -> Iterator[Functions]:
     loaded.stop()
 
 
-def test_functions_whose_modules_are_all_called_app_do_not_mix(functions: Functions) -> None:
+def test_functions_with_modules_of_one_name_do_not_mix(functions: Functions) -> None:
     assert functions.run("cirrusmq-one", 1) == ["one", 1, "cirrusmq-one"]
     assert functions.run("cirrusmq-two", 2) == ["two", 2, "cirrusmq-two"]
 
 
-def test_a_function_that_is_not_there_is_named(functions: Functions, tmp_path: Path) -> None:
+def test_a_missing_function_is_named(functions: Functions, tmp_path: Path) -> None:
     with pytest.raises(UnknownFunctionError, match="three"):
         functions.run("three", {})
     with pytest.raises(UnknownFunctionError, match="three"):

@@ -17,7 +17,7 @@ from cirrusmq_local.stack.gateway import GIVING_WAY_BYTES
 SEND = "POST /queues/{queue}/messages"
 
 
-def test_an_event_is_what_an_http_api_makes_of_a_request(
+def test_a_request_becomes_the_event_of_an_http_api(
     serve: Any, echo: Any, clock: ScaledClock
 ) -> None:
     event = (
@@ -67,7 +67,7 @@ def test_a_request_without_a_body_has_none_in_its_event(serve: Any, echo: Any) -
     ("content_type", "body"),
     [("application/octet-stream", b"plain"), ("application/json", b"\xff\xfe")],
 )
-def test_a_body_that_is_no_text_travels_in_base64(
+def test_a_binary_body_travels_in_base64(
     serve: Any, echo: Any, content_type: str, body: bytes
 ) -> None:
     event = (
@@ -124,7 +124,7 @@ def test_a_request_for_no_route_goes_to_the_default(serve: Any, echo: Any) -> No
 
 
 @pytest.mark.parametrize("giving_way", [(), ("GET /a",)])
-def test_a_function_that_fails_is_answered_and_logged_and_fails_its_own_call_alone(
+def test_a_failing_function_is_answered_and_logged_and_fails_its_own_call_alone(
     serve: Any, caplog: pytest.LogCaptureFixture, giving_way: Any
 ) -> None:
     def handler(event: Any, context: Any) -> Any:
@@ -143,7 +143,7 @@ def test_an_answer_of_a_wrong_shape_is_a_fault_of_ours(serve: Any, wrong: Any) -
     assert serve({"GET /a": lambda event, context: wrong}).client.get("/a").status_code == 500
 
 
-def test_a_call_that_takes_too_long_is_answered_as_unavailable(serve: Any) -> None:
+def test_a_too_slow_call_is_answered_as_unavailable(serve: Any) -> None:
     go_on = threading.Event()
 
     def handler(event: Any, context: Any) -> Any:
@@ -167,7 +167,7 @@ def test_the_context_tells_the_time_left(serve: Any) -> None:
 
 
 @pytest.mark.parametrize("giving_way", [(), ("GET /a",)])
-def test_a_stop_ends_the_calls_that_wait(serve: Any, clock: ScaledClock, giving_way: Any) -> None:
+def test_a_stop_ends_the_waiting_calls(serve: Any, clock: ScaledClock, giving_way: Any) -> None:
     waits = threading.Event()
 
     def handler(event: Any, context: Any) -> Any:
@@ -185,7 +185,7 @@ def test_a_stop_ends_the_calls_that_wait(serve: Any, clock: ScaledClock, giving_
     assert answers == [503]
 
 
-def test_calls_that_give_way_are_not_bounded_by_threads(serve: Any, clock: ScaledClock) -> None:
+def test_calls_giving_way_are_not_bounded_by_threads(serve: Any, clock: ScaledClock) -> None:
     calls = CALL_THREADS + 50
     waiting: list[None] = []
 

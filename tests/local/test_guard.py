@@ -33,7 +33,7 @@ def stand() -> Iterator[Stand]:
     made.engine.close()
 
 
-def test_what_a_policy_allows_is_done(stand: Stand) -> None:
+def test_an_allowed_operation_is_done(stand: Stand) -> None:
     stand.run("PutItem", PUT, "PutItem", "GetItem")
     assert stand.run("GetItem", GET, "GetItem")["Item"] == KEY
 
@@ -60,7 +60,7 @@ def test_another_table_is_denied(stand: Stand) -> None:
         ),
     ],
 )
-def test_a_transaction_needs_what_its_parts_need(stand: Stand, part: Any, action: str) -> None:
+def test_a_transaction_needs_its_parts_permissions(stand: Stand, part: Any, action: str) -> None:
     request = {"TransactItems": [part]}
     stand.run("TransactWriteItems", request, action)
     with pytest.raises(EngineError, match=f"AccessDenied.*{action}"):

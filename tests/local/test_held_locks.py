@@ -102,7 +102,7 @@ def test_calls_hold_no_lock_while_they_wait(stack: WatchedStack) -> None:
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_who_waits_with_a_lock_is_found(monkeypatch: pytest.MonkeyPatch, *, held: bool) -> None:
+def test_a_wait_with_a_lock_is_found(monkeypatch: pytest.MonkeyPatch, *, held: bool) -> None:
     told: list[str] = []
     watch(told.append, monkeypatch.setattr)
     lock, hub = threading.Lock(), Hub(lambda work: None)

@@ -67,7 +67,7 @@ def test_a_thread_outside_of_greenlets_has_no_hub(hub: Hub) -> None:
 
 
 class TestGathering:
-    def test_what_gathers_in_a_turn_is_done_together(self, hub: Hub) -> None:
+    def test_items_gathered_in_a_turn_are_done_together(self, hub: Hub) -> None:
         done: list[list[int]] = []
         run(hub, *(lambda number=number: hub.gather(done.append, number) for number in range(4)))
         assert done == [[0, 1, 2, 3]]
@@ -82,7 +82,7 @@ class TestGathering:
         run(hub, lambda: gather("a"))
         assert seen == ["done", "a"]
 
-    def test_what_comes_meanwhile_joins(self, hub: Hub, pair: Any) -> None:
+    def test_an_item_coming_meanwhile_joins(self, hub: Hub, pair: Any) -> None:
         ours, theirs = pair
         done: list[list[str]] = []
 
@@ -164,7 +164,7 @@ class TestTime:
         run(hub, *(lambda seconds=seconds: sleep(seconds) for seconds in (0.06, 0.02, 0.04, 0.0)))
         assert woken == [0.0, 0.02, 0.04, 0.06]
 
-    def test_a_stopped_clock_ends_those_that_sleep_on_it(self, hub: Hub, tmp_path: Path) -> None:
+    def test_a_stopped_clock_ends_its_sleepers(self, hub: Hub, tmp_path: Path) -> None:
         clock = ScaledClock(tmp_path / "clock.json")
         tasks = [hub.start(lambda: clock.sleep(3_600)) for _ in range(3)]
         hub.turn(0)
@@ -252,7 +252,7 @@ class TestOthers:
         (elsewhere,) = run(hub, lambda: bucket.execute("PutObject", {}))
         assert elsewhere != {"PutObject": here}
 
-    def test_who_is_given_up_goes_on_without_an_outcome(self, hub: Hub) -> None:
+    def test_a_wait_given_up_goes_on_without_an_outcome(self, hub: Hub) -> None:
         never = threading.Event()
         waited: list[bool] = []
         slow = hub.start_aside(lambda: never.wait(20))
@@ -277,7 +277,7 @@ class TestSockets:
         assert waited == [True]
         hub.forget(channel)
 
-    def test_bytes_that_nobody_waits_for_do_not_wake_it_again_and_again(
+    def test_bytes_without_a_waiter_do_not_wake_it_again_and_again(
         self, hub: Hub, pair: Any
     ) -> None:
         ours, theirs = pair

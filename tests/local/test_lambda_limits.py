@@ -55,13 +55,13 @@ def test_an_answer_counts_as_the_runtime_encodes_it(hand_time: HandTime, charact
         run(hand_time, lambda event, context: text_answer(character * (PAYLOAD_BYTES // one)))
 
 
-def test_what_base64_has_no_need_to_escape_may_be_larger(hand_time: HandTime) -> None:
+def test_a_base64_body_may_be_larger(hand_time: HandTime) -> None:
     body = base64.b64encode("語".encode() * 1_500_000).decode()
     answer = text_answer(body) | {"isBase64Encoded": True}
     assert run(hand_time, lambda event, context: answer) == answer
 
 
-def test_an_event_that_is_too_large_does_not_reach_the_function(hand_time: HandTime) -> None:
+def test_a_too_large_event_does_not_reach_the_function(hand_time: HandTime) -> None:
     calls: list[Any] = []
     with pytest.raises(EventTooLargeError):
         run(hand_time, lambda event, context: calls.append(event), {"body": "a" * PAYLOAD_BYTES})
@@ -76,7 +76,7 @@ def test_the_context_counts_down_to_the_timeout(hand_time: HandTime) -> None:
     assert run(hand_time, handler) == 500
 
 
-def test_a_function_that_answers_after_its_timeout_has_not_answered(hand_time: HandTime) -> None:
+def test_an_answer_after_the_timeout_is_no_answer(hand_time: HandTime) -> None:
     def handler(event: Any, context: Any) -> Any:
         hand_time.seconds += 29.1
         return {}
@@ -85,7 +85,7 @@ def test_a_function_that_answers_after_its_timeout_has_not_answered(hand_time: H
         run(hand_time, handler)
 
 
-def test_what_a_function_writes_after_its_timeout_takes_no_effect(
+def test_a_functions_write_after_its_timeout_takes_no_effect(
     hand_time: HandTime, engine: Engine
 ) -> None:
     guarded, caught = GuardedEngine(engine), []
@@ -105,7 +105,7 @@ def test_what_a_function_writes_after_its_timeout_takes_no_effect(
 
 
 @pytest.mark.parametrize(("may_loop", "runs"), [(False, LINKS), (True, 40)])
-def test_a_function_that_invokes_itself_is_stopped_unless_it_may(may_loop: bool, runs: int) -> None:
+def test_a_self_invoking_function_is_stopped_unless_it_may(may_loop: bool, runs: int) -> None:
     came: list[int] = []
     enough = threading.Event()
 
@@ -148,7 +148,7 @@ def test_no_more_run_at_once_than_are_reserved() -> None:
     assert answers == ["done"]
 
 
-def test_the_caller_sees_what_an_http_api_answers_for_lambda(serve: Any) -> None:
+def test_the_caller_sees_an_http_apis_answer_for_lambda(serve: Any) -> None:
     gateway = serve({"POST /a": lambda event, context: text_answer("語" * 2_000_000)})
     answered = gateway.client.post("/a")
     assert (answered.status_code, answered.json()) == (500, {"message": "Internal Server Error"})

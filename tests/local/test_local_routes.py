@@ -149,7 +149,7 @@ def test_a_function_runs_now(stand: Stand) -> None:
     assert stand.ran == ["sweep"]
 
 
-def test_only_what_is_there_can_be_run(stand: Stand) -> None:
+def test_an_unknown_function_cannot_be_run(stand: Stand) -> None:
     assert stand.call("POST /local/run/{name}", name="send")["code"] == "NotFound"
 
 
@@ -190,7 +190,7 @@ def test_an_error_of_a_function_is_told(stand: Stand, tmp_path: Path) -> None:
         (EngineError("InvalidExportTimeException", "Changes are kept a day"), "InvalidParameter"),
     ],
 )
-def test_an_export_that_fails_is_a_problem(
+def test_a_failing_export_is_a_problem(
     stand: Stand, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
 ) -> None:
     def fail(*_: Any, **__: Any) -> Path:

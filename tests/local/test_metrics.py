@@ -42,7 +42,7 @@ def value(found: list[Sample], metric: str, /, **labels: str) -> float | None:
     return sum(fitting) if fitting else None
 
 
-def test_what_grows_is_added_up_and_what_is_is_replaced(metrics: Metrics) -> None:
+def test_counters_are_added_up_and_gauges_are_replaced(metrics: Metrics) -> None:
     for number in (2, 3):
         metrics.tell({SENT: {ORDERS: number}, figures.OLDEST: number, figures.UNDECIDED: number})
     found = samples(metrics)
@@ -51,14 +51,14 @@ def test_what_grows_is_added_up_and_what_is_is_replaced(metrics: Metrics) -> Non
     assert value(found, figures.OLDEST.name) == 3
 
 
-def test_a_backlog_that_is_gone_is_not_shown_any_more(metrics: Metrics) -> None:
+def test_an_ended_backlog_is_not_shown_any_more(metrics: Metrics) -> None:
     metrics.tell({figures.BACKLOG: {ORDERS: 7}})
     assert value(samples(metrics), figures.BACKLOG.name, name="orders") == 7
     metrics.tell({figures.BACKLOG: {}})
     assert value(samples(metrics), figures.BACKLOG.name) is None
 
 
-def test_what_is_taken_back_never_lowers_a_counter(metrics: Metrics) -> None:
+def test_a_negative_step_never_lowers_a_counter(metrics: Metrics) -> None:
     """Prometheus would take that for a new start, and count all of it again."""
     seen = []
     for step in (5, -2, 1, 3):
@@ -109,7 +109,7 @@ def test_an_error_is_counted_once_below_several_loggers(
     assert value(samples(metrics), figures.ERRORS.name) == 2
 
 
-def test_open_metrics_are_answered_to_those_that_ask_for_them(metrics: Metrics) -> None:
+def test_open_metrics_are_answered_on_request(metrics: Metrics) -> None:
     text, content_type = metrics.render("application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text")
     assert text.endswith(b"# EOF\n")

@@ -30,7 +30,7 @@ def test_no_time_and_no_name_is_cut(
     assert max(map(len, shown.splitlines())) <= wide
 
 
-def test_a_block_has_a_line_for_each_cell_that_is_not_empty(
+def test_a_block_has_a_line_for_each_filled_cell(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert printed(capsys, monkeypatch, 60).splitlines() == [

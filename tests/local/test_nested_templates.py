@@ -123,7 +123,7 @@ def test_outputs_are_values_of_the_template_above(sample: Template) -> None:
     assert not first.may("a:Read", "Others.Arn")
 
 
-def test_what_is_passed_replaces_a_default(tmp_path: Path) -> None:
+def test_a_passed_value_replaces_a_default(tmp_path: Path) -> None:
     loud = load_texts(tmp_path, ABOVE.replace("Default: INFO", "Default: ERROR"))
     assert loud.functions[0].environment["DEEP"] == "loud/x"
 
@@ -141,6 +141,6 @@ def test_what_is_passed_replaces_a_default(tmp_path: Path) -> None:
         ("First", "Items", "Items is a resource of 2 templates"),
     ],
 )
-def test_what_does_not_fit_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_a_mismatched_template_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(TemplateError, match=message):
         load_texts(tmp_path, ABOVE.replace(old, new))

@@ -42,7 +42,7 @@ def test_a_module_of_the_working_folder_is_found() -> None:
         ("shop=shop_of_a_test:nothing", "cannot be called"),
     ],
 )
-def test_what_cannot_be_called_is_told(text: str, reason: str) -> None:
+def test_an_uncallable_function_is_told(text: str, reason: str) -> None:
     with pytest.raises(OwnFunctionError, match=reason):
         load_own([text])
 
@@ -72,12 +72,12 @@ def test_an_exception_is_the_functions_own_error() -> None:
     assert call(fail) == Called(error="ValueError: a bug")
 
 
-def test_a_function_that_is_missing_has_not_run() -> None:
+def test_a_missing_function_has_not_run() -> None:
     called = call(lambda event, context: None, name="other")
     assert (called.error, called.refused) == ("ResourceNotFoundException", True)
 
 
-def test_a_call_that_takes_longer_than_it_may_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_beyond_its_time_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter([0.0, 61.0])
     monkeypatch.setattr("cirrusmq.wiring.adapters.time.monotonic", lambda: next(seconds))
     monkeypatch.setattr(

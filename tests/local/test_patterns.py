@@ -63,6 +63,6 @@ def test_without_patterns_everything_is_wanted() -> None:
         {"dynamodb": {"OldImage": {"pk": {"S": ["a"]}}}},
     ],
 )
-def test_a_filter_that_is_not_understood_is_refused_at_once(pattern: Any) -> None:
+def test_an_unknown_filter_is_refused_at_once(pattern: Any) -> None:
     with pytest.raises(TemplateError):
         compile_patterns([pattern])

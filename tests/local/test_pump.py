@@ -108,7 +108,7 @@ def test_a_batch_is_no_larger_than_its_source_says(stand: Stand) -> None:
     assert stand.reader.batches == [["a", "b"], ["c", "d"], ["e"]]
 
 
-def test_a_pump_goes_on_where_the_last_one_was_done(stand: Stand) -> None:
+def test_a_pump_goes_on_from_the_end_of_the_last_one(stand: Stand) -> None:
     stand.put("a")
     stand.pump().step()
     stand.put("b")
@@ -116,7 +116,7 @@ def test_a_pump_goes_on_where_the_last_one_was_done(stand: Stand) -> None:
     assert stand.reader.batches == [["a"], ["b"]]
 
 
-def test_a_batch_that_was_under_way_at_a_crash_comes_again(stand: Stand) -> None:
+def test_a_batch_under_way_at_a_crash_comes_again(stand: Stand) -> None:
     stand.put("a")
 
     def crash(name: str, event: Any) -> Any:
@@ -154,7 +154,7 @@ FAILURES: dict[str, tuple[str, str, dict[str, Any], list[str], str, str]] = {
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_batch_that_failed(stand: Stand, failure: str) -> None:
+def test_a_failed_batch(stand: Stand, failure: str) -> None:
     sent, fails, source, batches, done, parked = FAILURES[failure]
     stand.put(*sent)
     stand.clock.sleep(3_600)
@@ -181,7 +181,7 @@ def test_a_failed_record_is_done_once_the_function_recovers(stand: Stand) -> Non
 
 
 @pytest.mark.parametrize("answer", [{"itemIdentifier": ""}, {}, {"itemIdentifier": "unknown"}])
-def test_a_failure_that_names_no_record_fails_the_batch(stand: Stand, answer: Any) -> None:
+def test_a_failure_of_an_unknown_record_fails_the_batch(stand: Stand, answer: Any) -> None:
     stand.put("a")
     calls: list[int] = []
 
@@ -210,7 +210,7 @@ def run_in_thread(pump: Pump) -> Callable[[], None]:
     return thread.join
 
 
-def test_a_running_pump_notices_what_comes(stand: Stand) -> None:
+def test_a_running_pump_notices_new_records(stand: Stand) -> None:
     join = run_in_thread(stand.pump())
     stand.put("a")
     assert stand.reader.called.wait(5)
@@ -219,7 +219,7 @@ def test_a_running_pump_notices_what_comes(stand: Stand) -> None:
     assert stand.reader.done == ["a"]
 
 
-def test_a_pump_that_finds_only_what_is_not_wanted_looks_less_often(
+def test_a_pump_with_only_unwanted_records_looks_less_often(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []

@@ -80,9 +80,7 @@ def test_attempts_come_at_the_waits_of_the_policy_and_others_are_not_delayed(
     assert dead
 
 
-def test_a_subscriber_that_never_answers_delays_no_other_topic(
-    start: Start, subscriber: Subscriber
-) -> None:
+def test_a_mute_subscriber_delays_no_other_topic(start: Start, subscriber: Subscriber) -> None:
     client = start().client()
 
     def answer(delivery: Delivery) -> int | None:

@@ -59,7 +59,7 @@ def test_the_manuals_example_passes_and_each_test_begins_with_nothing(
     here.runpytest_subprocess("-q").assert_outcomes(passed=4)
 
 
-def test_a_run_that_does_not_use_it_imports_nothing_of_the_service() -> None:
+def test_a_run_not_using_it_imports_nothing_of_the_service() -> None:
     code = (
         "import sys, cirrusmq_local.pytest_plugin;"
         "print([each for each in sys.modules if each in"
@@ -69,7 +69,7 @@ def test_a_run_that_does_not_use_it_imports_nothing_of_the_service() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_a_handler_that_fails_gets_the_message_again_by_the_retry_policy(
+def test_a_failing_handler_gets_the_message_again_by_the_retry_policy(
     cirrusmq: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = cirrusmq.client

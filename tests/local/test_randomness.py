@@ -28,7 +28,7 @@ def test_a_number_has_so_many_bits_and_each_is_sometimes_set(bits: int) -> None:
     assert ever == 2**bits - 1
 
 
-def test_what_random_does_by_them_stays_in_its_range() -> None:
+def test_random_numbers_from_them_stay_in_their_range() -> None:
     randomness = DrawnAhead()
     assert all(0 <= randomness.random() < 1 for _ in range(300))
     assert {randomness.randrange(3) for _ in range(300)} == {0, 1, 2}

@@ -84,7 +84,7 @@ def test_a_request_finds_its_route(
         ("OPTIONS", "*"),
     ],
 )
-def test_what_is_no_route_goes_to_the_default(router: Router, method: str, path: str) -> None:
+def test_an_unknown_route_goes_to_the_default(router: Router, method: str, path: str) -> None:
     found = router.match(method, path)
     assert found is not None
     assert found.route.key == "$default"

@@ -46,7 +46,7 @@ def test_a_function_runs_at_once_and_then_in_the_stacks_time_whatever_it_raises(
     assert all(gap >= 59_000 for gap in gaps)
 
 
-def test_a_run_that_is_asked_for_tells_its_failure(clock: ScaledClock) -> None:
+def test_a_requested_run_tells_its_failure(clock: ScaledClock) -> None:
     with pytest.raises(ValueError, match="told to fail"):
         Repeater(EACH_MINUTE, Runs(clock, 1).run, clock).run_now()
 

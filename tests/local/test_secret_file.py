@@ -66,7 +66,7 @@ def test_the_secret_of_an_older_folder_moves_out_of_its_table(
     assert "Item" not in engine.execute("GetItem", {"TableName": "Directory", "Key": PLACE})
 
 
-def test_what_others_could_read_is_closed(engine: Engine, tmp_path: Path) -> None:
+def test_a_file_open_to_others_is_closed(engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "secret.json"
     path.write_text(written(Generations(key=KEY)))
     path.chmod(0o644)

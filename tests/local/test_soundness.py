@@ -42,7 +42,7 @@ def test_a_whole_folder_is_left_as_it_is(folder: DataFolder) -> None:
     assert contents(folder) == before
 
 
-def test_a_folder_that_a_service_has_open_may_be_looked_at(folder: DataFolder) -> None:
+def test_a_folder_open_in_a_service_may_be_checked(folder: DataFolder) -> None:
     running = Engine(folder.store, table_specs(load(TEMPLATE)), now_ms=lambda: 1_795_160_000_000)
     check_data(folder.path)
     running.close()
@@ -77,7 +77,7 @@ def test_a_store_of_another_version_is_named(folder: DataFolder) -> None:
         check_data(folder.path)
 
 
-def test_a_store_that_lacks_a_table_is_what_a_start_mends(tmp_path: Path) -> None:
+def test_a_store_without_a_table_passes_the_check(tmp_path: Path) -> None:
     held = DataFolder(tmp_path)
     some: list[TableSpec] = table_specs(load(TEMPLATE))[:1]
     Engine(held.store, some, now_ms=lambda: 1_795_160_000_000).close()

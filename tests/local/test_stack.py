@@ -16,7 +16,7 @@ import pytest
 from tests.stack import START_SECONDS, Stack, Start
 
 
-def test_it_says_where_it_answers_and_how_to_connect(shared_stack: Stack) -> None:
+def test_it_tells_its_address_and_how_to_connect(shared_stack: Stack) -> None:
     up = shared_stack
     assert up.ready.startswith("ready http://127.0.0.1:")
     assert httpx.get(up.url + "/health", trust_env=False).status_code == 200
@@ -67,7 +67,7 @@ def test_it_ends_soon_though_calls_wait(start: Start) -> None:
 
 
 # `test_kill.py` has it killed.
-def test_what_was_answered_is_there_after_a_restart(start: Start) -> None:
+def test_an_answered_send_survives_a_restart(start: Start) -> None:
     first = start()
     client = first.client()
     assert client.put("/queues/orders", json={"delay_seconds": 0}).status_code == 201
@@ -90,7 +90,7 @@ def test_a_crash_is_told(start: Start) -> None:
     assert "Fatal Python error: Segmentation fault" in told
 
 
-def test_a_port_that_is_taken_is_told(start: Start) -> None:
+def test_a_taken_port_is_told(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         up = start("--port", str(taken.getsockname()[1]))
         code = up.process.wait(START_SECONDS)

@@ -86,9 +86,7 @@ def sample(tmp_path: Path) -> Template:
     return load_text(tmp_path, SAMPLE)
 
 
-def test_functions_take_what_all_share_and_what_is_their_own(
-    sample: Template, tmp_path: Path
-) -> None:
+def test_functions_take_shared_settings_and_their_own(sample: Template, tmp_path: Path) -> None:
     first, second = sample.functions
     assert (first.name, second.name) == ("cirrusmq-first", "Second")
     assert (first.timeout_seconds, second.timeout_seconds) == (60, 20)
@@ -96,7 +94,7 @@ def test_functions_take_what_all_share_and_what_is_their_own(
     assert second.handler == "app.handler"
 
 
-def test_policies_tell_what_a_function_may_do(sample: Template) -> None:
+def test_policies_tell_a_functions_permissions(sample: Template) -> None:
     first, second = sample.functions
     assert first.may("a:Read", "Items.Arn", partition="B#1")
     assert first.may("a:Write", "Items.Arn", partition="A#1")
@@ -138,7 +136,7 @@ def test_routes_schedules_streams_machines_and_tables_are_found(sample: Template
     assert (table.ttl_attribute, table.stream) == ("gone_at", True)
 
 
-def test_functions_that_share_a_process_must_agree_on_their_variables(sample: Template) -> None:
+def test_functions_of_one_process_must_agree_on_their_variables(sample: Template) -> None:
     assert sample.environment()["LEVEL"] == "INFO"
     functions = list(sample.functions)
     other = type(functions[1])(**(vars(functions[1]) | {"environment": {"LEVEL": "DEBUG"}}))
@@ -160,7 +158,7 @@ def test_functions_that_share_a_process_must_agree_on_their_variables(sample: Te
         ("Parameters:", "Parameters: [", "not YAML"),
     ],
 )
-def test_what_is_not_understood_is_refused(
+def test_an_unreadable_template_is_refused(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     with pytest.raises(TemplateError, match=message):

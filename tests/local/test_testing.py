@@ -48,7 +48,7 @@ def test_a_subscriber_does_without_the_world() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_subscriber_notes_what_comes_and_answers_as_it_is_told() -> None:
+def test_a_subscriber_notes_deliveries_and_answers_as_told() -> None:
     with Subscriber() as subscriber, client() as http:
         subscriber.down("bad", path="hook")
         statuses = [
@@ -79,7 +79,7 @@ def test_a_subscriber_may_give_no_answer_and_takes_no_body_without_bounds() -> N
         assert subscriber.taken == []
 
 
-def test_a_subscriber_that_has_ended_takes_nothing_not_even_by_a_kept_connection() -> None:
+def test_an_ended_subscriber_takes_nothing_not_even_by_a_kept_connection() -> None:
     with client() as http:
         with Subscriber() as subscriber:
             url = subscriber.url()
@@ -111,7 +111,7 @@ def test_the_text_of_a_delivery_is_the_messages_body(
 
 
 @pytest.mark.parametrize(("status", "reason"), [(503, "status 503"), (None, "timeout")])
-def test_what_a_worlds_subscriber_answers_is_what_the_service_sees(
+def test_the_service_sees_the_answer_of_a_worlds_subscriber(
     status: int | None, reason: str
 ) -> None:
     world = World()
@@ -143,7 +143,7 @@ def test_a_world_begins_like_another_and_goes_its_own_way() -> None:
     assert [message["body"] for message in shop.receive("orders")] == ["one"]
 
 
-def test_a_world_that_has_something_left_to_run_is_not_begun_like() -> None:
+def test_no_world_begins_like_one_with_work_left() -> None:
     first = World()
     shop = first.client("shop")
     shop.put("/queues/orders")

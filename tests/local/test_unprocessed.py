@@ -38,7 +38,7 @@ def adapter(queue: UnprocessedQueue) -> FailureQueue:
     return FailureQueue(make_session(lambda: functions, None, queue))
 
 
-def test_what_failed_is_read_and_removed(queue: UnprocessedQueue) -> None:
+def test_failures_are_read_and_removed(queue: UnprocessedQueue) -> None:
     for number in range(12):
         queue.put({"number": number})
     reader = adapter(queue)

@@ -85,7 +85,7 @@ def test_faults_of_the_machine_break_no_promise(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_run_that_is_killed_leaves_no_service(tmp_path: Path) -> None:
+def test_a_killed_run_leaves_no_service(tmp_path: Path) -> None:
     """Its quicker sister has a service that does nothing (`tests/verifying/test_ending.py`)."""
     out = tmp_path / "verified"
     command = [str(COMMAND), "verify", "--start", "--faults", "--yes", "--out", str(out)]
@@ -125,7 +125,7 @@ def _steps(out: Path) -> dict[int, Any]:
         (("--max-dollars", "0.001", "--start"), "is more than --max-dollars"),
     ],
 )
-def test_what_cannot_be_played_is_refused(
+def test_an_unplayable_run_is_refused(
     tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
     ran = run_command("verify", "--yes", *arguments, folder=tmp_path)

@@ -54,7 +54,7 @@ WAITING = {"active": 7, "inactive": 2, "delayed": 1}
         ({"protocol": "pull", "mode": "broadcasting"}, "The topic's log keeps its messages"),
     ],
 )
-def test_at_a_terminal_it_is_said_what_a_subscription_would_lose(
+def test_at_a_terminal_the_loss_of_a_subscription_is_told(
     answered: Run, service: Service, subscription: dict[str, Any], lost: str
 ) -> None:
     shown = {"name": "web", "topic": "news", **subscription}
@@ -73,7 +73,7 @@ def test_a_queue_is_empty_when_nothing_of_it_is_left(run: Run, service: Service)
     assert len(service.asked) == 4
 
 
-def test_a_queue_that_stays_full_is_waited_for_so_long(run: Run, service: Service) -> None:
+def test_a_full_queue_is_waited_for_so_long(run: Run, service: Service) -> None:
     counts = {"active": 0, "inactive": 1, "delayed": 0}
     service.answers[f"GET {QUEUE}"] = [(200, {"name": "orders", "counts": counts})]
     waited = run("queue", "wait-empty", "orders", "--timeout", "0")
@@ -133,7 +133,7 @@ def test_long_work_is_followed_to_its_end(run: Run, service: Service) -> None:
     assert len(service.asked) == 4
 
 
-def test_work_that_failed_exits_with_1(run: Run, service: Service) -> None:
+def test_failed_work_exits_with_1(run: Run, service: Service) -> None:
     service.answers[f"POST {QUEUE}/rewind"] = [(202, {"operation": "1"})]
     failed = {"kind": "rewind", "state": "failed", "done": 0, "detail": "the queue is gone"}
     service.answers["GET /operations/{id}"] = [(200, failed)]
@@ -154,7 +154,7 @@ WITHOUT_JSON = {
 }
 
 
-def test_every_command_that_shows_data_shows_it_in_json() -> None:
+def test_every_command_can_show_its_data_in_json() -> None:
     def commands(group: Any, path: str = "") -> Iterator[tuple[str, set[str]]]:
         for name, command in group.commands.items():
             if hasattr(command, "commands"):

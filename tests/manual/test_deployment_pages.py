@@ -27,7 +27,7 @@ def test_each_parameter_is_in_a_group_and_says_when_it_is_changed() -> None:
         assert when[name] in row
 
 
-def test_parameters_that_pages_name_are_the_templates() -> None:
+def test_parameters_on_pages_are_the_templates() -> None:
     named = {
         (page.name, name)
         for page in PAGES
@@ -37,7 +37,7 @@ def test_parameters_that_pages_name_are_the_templates() -> None:
     assert not [each for each in named if each[1] not in TEMPLATE["Parameters"]]
 
 
-def test_outputs_that_later_steps_name_are_there() -> None:
+def test_outputs_named_by_later_steps_are_there() -> None:
     """By the name that pages and the command line use."""
     sources = [*PAGES, *(ROOT / "infra/cirrusmq_local/commands").glob("*.py")]
     named = {
@@ -52,7 +52,7 @@ def test_outputs_that_later_steps_name_are_there() -> None:
     assert not [each for each in named if each[1] not in TEMPLATE["Outputs"]]
 
 
-def test_every_part_that_outlives_the_stack_has_an_output() -> None:
+def test_every_part_outliving_the_stack_has_an_output() -> None:
     wanted = {
         *("DirectoryTable", "MessagesTable", "UsageTable", "UnprocessedQueue", "KeyArn"),
         *("SecretArn", "BodiesBucket", "PipelineBucket", "ReportsBucket"),

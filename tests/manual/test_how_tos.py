@@ -125,7 +125,7 @@ def free_port() -> int:
 # --- a web application and a worker
 
 
-def test_what_the_web_app_sends_the_unit_of_systemd_handles(
+def test_the_systemd_unit_handles_messages_of_the_web_app(
     account: Account, run: Callable[..., Program], tmp_path: Path
 ) -> None:
     (unit,) = blocks(MANUAL / "how-to-worker.md", "text")
@@ -151,7 +151,7 @@ def test_what_the_web_app_sends_the_unit_of_systemd_handles(
     assert worker.end() == 0
 
 
-def test_what_stops_a_worker_waits_longer_than_its_grace() -> None:
+def test_each_stop_of_a_worker_waits_longer_than_its_grace() -> None:
     page = MANUAL / "how-to-worker.md"
     (program,) = (text for text in blocks(page, "python") if "grace_seconds" in text)
     found = re.search(r"grace_seconds=(\d+)", program)

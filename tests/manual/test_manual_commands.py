@@ -160,13 +160,15 @@ def terminal(shared_stack: Stack, tmp_path: Path) -> Iterator[Callable[[str], Te
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem
 )
-def test_a_pages_commands_do_what_it_shows(page: Path, terminal: Callable[[str], Terminal]) -> None:
+def test_a_pages_commands_give_the_shown_output(
+    page: Path, terminal: Callable[[str], Terminal]
+) -> None:
     typing = terminal(page.stem.lower())
     for command in commands(page):
         typing.type(command)
 
 
-def test_pages_show_what_is_printed_of_each_thing_that_is_made() -> None:
+def test_pages_show_the_output_of_each_creation() -> None:
     silent = [
         (page.name, command.line)
         for page in PAGES
@@ -177,7 +179,7 @@ def test_pages_show_what_is_printed_of_each_thing_that_is_made() -> None:
     assert silent == []
 
 
-def test_what_is_not_run_has_a_reason() -> None:
+def test_commands_not_run_have_a_reason() -> None:
     lines = [(page.name, line) for page in PAGES for line in scripts(page)]
     unknown = [
         (page, line) for page, line in lines if not any(line.startswith(known) for known in NOT_RUN)

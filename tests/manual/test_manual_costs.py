@@ -17,7 +17,7 @@ from cirrusmq_local.commands import prices
 COSTS = json.loads((MANUAL / "costs.json").read_text("utf-8"))
 
 
-def test_its_figures_are_those_that_are_counted() -> None:
+def test_its_figures_equal_the_counted_ones() -> None:
     assert COSTS["prices"] == calculator.price_list()
     by_name = {case["name"]: case for case in COSTS["cases"]}
     queues, topics = cost.KINDS[:2], cost.KINDS[2:]
@@ -30,7 +30,7 @@ def test_its_figures_are_those_that_are_counted() -> None:
     assert len(by_name) == len(cost.KINDS) * len(cost.WORKLOADS)
 
 
-def test_a_consumer_that_waits_costs_what_is_counted() -> None:
+def test_the_cost_of_a_waiting_consumer_is_counted() -> None:
     assert COSTS["waiting"] == calculator.month_of_waiting()
 
 
@@ -75,13 +75,13 @@ def test_its_sums_are_those_of_the_bench() -> None:
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not on this machine")
-def test_its_choices_are_terms_that_there_are() -> None:
+def test_its_choices_are_existing_terms() -> None:
     text = (MANUAL / "theme/calculator.js").read_text("utf-8")
     named = set(re.findall(r'"(savings plans|reserved [^"]+)"\]', text))
     assert named == set(COSTS["prices"]["terms"]) == set(months.TERMS)
 
 
-def test_what_waits_longer_costs_more_in_exports_and_storage_alone() -> None:
+def test_a_longer_wait_costs_more_in_exports_and_storage_alone() -> None:
     """A million messages a month of 1.3 KB that wait for ten days: 0.43 GB at any time."""
     usage = cost.Usage(messages=1, write_units=3, read_units=0.5, calls=3, gb_seconds=0)
     minute, days = (
@@ -140,7 +140,7 @@ def test_the_page_has_the_rows_of_an_idle_deployment() -> None:
     assert float(least[1]) == pytest.approx(months.least_units_dollars(), abs=0.005)
 
 
-def test_the_first_month_is_the_sum_that_the_page_names() -> None:
+def test_the_first_month_is_the_sum_named_on_the_page() -> None:
     text = " ".join((MANUAL / "costs.md").read_text("utf-8").split())
     named = re.search(
         r"first figure is ([\d.]+) .*?, ([\d.]+) .*? and ([\d.]+) for the meter", text

@@ -40,7 +40,7 @@ def test_every_example_of_the_library_is_on_a_page() -> None:
     [(page, path) for page in PAGES for path in shown(page)],
     ids=lambda path: path.stem,
 )
-def test_a_page_shows_the_program_that_runs(page: Path, path: Path) -> None:
+def test_a_page_shows_the_tested_program(page: Path, path: Path) -> None:
     program = path.read_text("utf-8")
     if path.suffix == ".py":
         program = program.partition("from __future__ import annotations\n")[2]

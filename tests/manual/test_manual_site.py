@@ -108,7 +108,7 @@ def test_anchors_are_told_apart(parsed: dict[str, Parsed]) -> None:
         assert len(page.ids) == len(set(page.ids)), name
 
 
-def test_the_readme_leads_to_what_there_is() -> None:
+def test_the_readme_links_to_existing_files() -> None:
     text = README.read_text("utf-8")
     links = re.findall(r"\]\(([^)]+)\)", text)
     assert links
@@ -152,9 +152,7 @@ def test_dead_links_are_faults(pages: Path, tmp_path: Path) -> None:
     }
 
 
-def test_a_page_that_is_in_no_list_and_a_listed_one_that_is_gone_are_faults(
-    pages: Path, tmp_path: Path
-) -> None:
+def test_an_unlisted_page_and_a_missing_listed_page_are_faults(pages: Path, tmp_path: Path) -> None:
     (pages / "more.md").write_text("# More\n")
     (pages / "faq.md").unlink()
     found = list(_faults(tmp_path))
@@ -180,7 +178,7 @@ def test_a_file_of_the_repository_is_named_and_no_link() -> None:
     assert '<span class="file" title="x.py"><code>x.py</code></span>' in html
 
 
-def test_the_index_leads_to_sections_that_there_are(site: Path, parsed: dict[str, Parsed]) -> None:
+def test_the_index_leads_to_existing_sections(site: Path, parsed: dict[str, Parsed]) -> None:
     entries = json.loads((site / "search.json").read_text("utf-8"))
     assert {f"{page}.html" for page, *_ in entries} == set(parsed)
     for page, _, _, anchor, _ in entries:
@@ -201,7 +199,7 @@ def test_beside_each_page_is_its_markdown_and_a_list_leads_to_each(site: Path) -
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not on this machine")
-def test_the_search_finds_what_is_asked_for(site: Path) -> None:
+def test_the_search_finds_the_section_asked_for(site: Path) -> None:
     program = """
         import { readFileSync } from "node:fs";
         import { look } from "./look.js";
@@ -251,7 +249,7 @@ def test_a_stale_part_is_seen() -> None:
     assert "<!--" not in with_tables(made)
 
 
-def test_words_of_the_core_that_pages_use_are_in_the_manuals_glossary() -> None:
+def test_words_of_the_core_used_on_pages_are_in_the_manuals_glossary() -> None:
     lines = [line[4:] for line in str(cirrusmq.__doc__).splitlines() if line.startswith("    ")]
     words = {line.partition("  ")[0].lower() for line in lines}
     glossary = (MANUAL / "glossary.md").read_text("utf-8").lower()

@@ -64,13 +64,13 @@ def cases() -> list[tuple[str, Mapping[str, str], bytes, bool]]:
     ]
 
 
-def test_python_takes_what_is_genuine() -> None:
+def test_python_takes_genuine_requests() -> None:
     for secret, headers, body, wanted in cases():
         assert is_genuine(secret, headers, body) == wanted
 
 
 @pytest.mark.parametrize("language", PROGRAMS)
-def test_other_languages_take_what_is_genuine(language: str) -> None:
+def test_other_languages_take_genuine_requests(language: str) -> None:
     name, *arguments = PROGRAMS[language]
     program = shutil.which(name)
     if program is None:

@@ -49,7 +49,7 @@ def rows(text: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_the_page_names_the_attributes_that_a_dialect_does_not_know(kind: str) -> None:
+def test_the_page_names_the_attributes_unknown_to_a_dialect(kind: str) -> None:
     _, _, below = (MANUAL / "sdk-matrix.md").read_text("utf-8").partition(HEADING)
     table = rows(below)
     dialects = table["of"]
@@ -62,7 +62,7 @@ def test_the_page_names_the_attributes_that_a_dialect_does_not_know(kind: str) -
 
 
 @pytest.mark.parametrize("shape", [*SHAPES.values(), "ReceiverInput", "RetryPolicy", "PeekRequest"])
-def test_a_page_says_what_each_attribute_is_for(shape: str) -> None:
+def test_a_page_explains_each_attribute(shape: str) -> None:
     """In a sentence or an example; the tables that are made of the contract do not count."""
     text = "\n".join(page.read_text("utf-8") for page in MANUAL.glob("*.md"))
     variants = [schemas()[shape], *schemas()[shape].get("oneOf", ())]
@@ -116,7 +116,7 @@ def test_the_console_looks_at_every_state_and_draws_every_rate() -> None:
     assert drawn == {*schemas()["ResourceRates"]["properties"]} - {"kind", "name"}
 
 
-def test_what_the_console_does_not_offer_is_an_attribute_that_is_fixed() -> None:
+def test_the_console_leaves_out_only_known_attributes() -> None:
     """Everything else that a change takes has a field: its form is made from the contract."""
     for path, shape in (
         ("pages/queue.js", "QueueInputChange"),

@@ -163,7 +163,7 @@ def without_fixed(queues: dict[str, Any]) -> dict[str, Any]:
 
 @settings(derandomize=True, max_examples=15, phases=FAST, deadline=None)
 @given(before=QUEUES, after=QUEUES, stops=st.integers(0, 8))
-def test_an_account_becomes_what_another_file_says_also_after_it_stopped(
+def test_an_account_follows_another_file_also_after_a_stop(
     before: dict[str, Any], after: dict[str, Any], stops: int
 ) -> None:
     old, new = (

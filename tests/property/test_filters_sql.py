@@ -263,7 +263,7 @@ messages = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(TEXTS), max_s
 
 
 @pytest.mark.parametrize("examples", [250, pytest.param(4_000, marks=pytest.mark.long)])
-def test_the_outcome_is_that_of_the_tree_behind_the_text(examples: int) -> None:
+def test_text_and_tree_have_the_same_outcome(examples: int) -> None:
     @settings(derandomize=True, max_examples=examples, deadline=None)
     @given(tree=trees, message=messages, seed=st.integers(0, 2**32))
     @example(

@@ -164,7 +164,7 @@ def test_unknown_attributes_are_written_back(parcel: Parcel, told: dict[str, str
     assert read_parcel(archive_item(read, NOW_MS)) == read
 
 
-def test_what_is_known_are_the_attributes_of_the_models() -> None:
+def test_the_known_names_are_the_attributes_of_the_models() -> None:
     def names(model: type[Model]) -> set[str]:
         return {each.attr_name for each in model.get_attributes().values()}
 
@@ -228,7 +228,7 @@ def test_a_log_record_of_messages_in_an_object_becomes_the_item_of_its_model(
     assert [each.group for each in read_described(item).values()] == ["g"] * len(messages)
 
 
-def test_a_record_of_an_object_keeps_what_another_try_logged() -> None:
+def test_a_record_of_an_object_keeps_the_log_of_another_try() -> None:
     """Parcels of the other try, made while the bucket refused, still need it."""
     sent = {place: Message(body=f"body {place}") for place in range(3)}
     logged = log_item("queue#3", SEND_ID, (1,), pack([sent[1]]), NOW_MS, NOW_MS + 9_000, None)

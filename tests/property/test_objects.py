@@ -53,7 +53,7 @@ def test_an_object_has_every_message_of_its_send(sent: list[Message]) -> None:
 
 @patiently
 @given(sends, st.data())
-def test_a_range_has_the_messages_that_are_wanted(sent: list[Message], data: st.DataObject) -> None:
+def test_a_range_has_the_wanted_messages(sent: list[Message], data: st.DataObject) -> None:
     packed = pack_object(sent)
     spans = read_spans(packed[:MAX_HEAD_BYTES])
     wanted = data.draw(st.sets(st.integers(0, len(sent) - 1), min_size=1))
@@ -75,7 +75,7 @@ def test_other_bytes_are_no_object(head: bytes) -> None:
         read_spans(head)
 
 
-def test_a_head_that_was_cut_is_no_object() -> None:
+def test_a_cut_head_is_no_object() -> None:
     head = pack_object([Message(body="a"), Message(body="b")])[:9]
     with pytest.raises(ValueError, match="do not begin an object"):
         read_spans(head)
@@ -83,7 +83,7 @@ def test_a_head_that_was_cut_is_no_object() -> None:
 
 @patiently
 @given(st.dictionaries(st.integers(0, 15), messages, min_size=1, max_size=5))
-def test_envelopes_say_of_messages_what_they_say(sent: dict[int, Message]) -> None:
+def test_envelopes_have_the_fields_of_their_messages(sent: dict[int, Message]) -> None:
     told = unpack_envelopes(pack_envelopes(sent))
     assert list(told) == list(sent)
     for position, message in sent.items():

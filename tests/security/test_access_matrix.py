@@ -158,7 +158,7 @@ def fresh() -> Iterator[Stage]:
     made.world.engine.close()
 
 
-def test_it_is_decided_for_every_route_who_may_call_it() -> None:
+def test_the_callers_of_every_route_are_decided() -> None:
     assert {str(call) for call in OF_QUEUES} == set(MAY)
     assert {str(call) for call in OF_TOPICS} == set(MAY_ON_TOPIC)
     assert {str(call) for call in CALLS if not call.needs_key} == OPEN | WITH_A_TOKEN
@@ -263,7 +263,7 @@ def test_a_grant_allows_the_calls_of_its_permission_and_no_others(
 @pytest.mark.parametrize(
     "call", [call for call in OF_TOPICS if "{subscription}" in call.route], ids=str
 )
-def test_to_subscribe_is_about_the_subscriptions_that_the_account_made(call: Call) -> None:
+def test_subscribe_is_about_the_accounts_own_subscriptions(call: Call) -> None:
     for permission in ("subscribe", "publish_subscribe"):
         stage = set_stage()
         grant = {"permission": permission}
@@ -297,7 +297,7 @@ def _make_subscriptions_of_foreigner(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("call", [*OF_QUEUES, *OF_TOPICS], ids=str)
-def test_a_name_means_what_is_in_the_keys_own_account(stage: Stage, call: Call) -> None:
+def test_a_name_is_looked_up_in_the_keys_own_account(stage: Stage, call: Call) -> None:
     if str(call) in ("PUT /queues/{queue}", "PUT /topics/{topic}"):
         return  # makes one of that name in its own account
     before = stage.everything()
@@ -326,7 +326,7 @@ def test_another_accounts_ids_are_not_found(stage: Stage, call: Call) -> None:
     [("/queues/orders", "queues", PERMISSIONS), ("/topics/news", "topics", TOPIC_PERMISSIONS)],
 )
 @pytest.mark.parametrize("call", sorted(IN_QUERY))
-def test_what_a_query_names_needs_a_permission_on_each(
+def test_each_name_in_a_query_needs_a_permission(
     granted: Granted, call: str, path: str, kind: str, permissions: tuple[str, ...]
 ) -> None:
     method, _, route = call.partition(" ")

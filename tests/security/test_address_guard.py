@@ -134,7 +134,7 @@ GLOBAL_ADDRESSES = [
     ("kind", "text"),
     [(kind, text) for kind, texts in REFUSED_ADDRESSES.items() for text in texts],
 )
-def test_an_address_that_is_not_global_is_refused(kind: str, text: str) -> None:
+def test_a_non_global_address_is_refused(kind: str, text: str) -> None:
     with pytest.raises(Refused) as refusal:
         NOTHING_ALLOWED.check(ip_address(text))
     assert refusal.value.kind == kind
@@ -158,7 +158,7 @@ def test_on_one_machine_nothing_else_of_the_inside_passes(text: str) -> None:
         ONE_MACHINE.check(ip_address(text))
 
 
-def test_what_an_allowed_network_carries_must_be_allowed_as_well() -> None:
+def test_an_address_inside_an_allowed_one_must_be_allowed_as_well() -> None:
     translation = ip_network("64:ff9b:1::/48")
     inside = ip_address("64:ff9b:1::10.0.0.1")
     with pytest.raises(Refused, match="private"):
@@ -400,7 +400,7 @@ def test_a_legal_url_is_an_endpoint_with_these_parts(url: str) -> None:
         ("https://0.0.0.0/", "unspecified"),
     ],
 )
-def test_an_address_that_nothing_is_posted_to_is_no_endpoint(url: str, kind: str) -> None:
+def test_a_refused_address_is_no_endpoint(url: str, kind: str) -> None:
     """A name is judged by what it leads to, at each post; an address can be judged at once."""
     with pytest.raises(InvalidParameter) as refusal:
         check_endpoint(url, http_allowed=False, allowed_networks=("192.168.0.0/16",))
@@ -408,20 +408,20 @@ def test_an_address_that_nothing_is_posted_to_is_no_endpoint(url: str, kind: str
     assert f"must not be a {kind} address" in str(refusal.value)
 
 
-def test_an_address_of_a_network_that_is_named_may_be_an_endpoint() -> None:
+def test_an_address_of_a_named_network_may_be_an_endpoint() -> None:
     named = ("10.1.0.0/16", "::1/128")
     for url in ("https://10.1.2.3/", "https://[::ffff:10.1.2.3]/", "https://[::1]/"):
         check_endpoint(url, http_allowed=False, allowed_networks=named)
 
 
-def test_http_is_for_deployments_that_allow_it() -> None:
+def test_http_needs_the_deployments_permission() -> None:
     check_endpoint("http://localhost:9000/", http_allowed=True)
     assert split("http://localhost/").port == 80
     with pytest.raises(InvalidParameter, match="https"):
         check_endpoint("http://localhost:9000/", http_allowed=False)
 
 
-def test_a_url_that_was_never_checked_is_not_posted_to() -> None:
+def test_an_unchecked_url_is_not_posted_to() -> None:
     poster = Poster(ONE_MACHINE, resolver=no_lookup)
     for url in REFUSED_URLS:
         assert poster.post(url, {}, b"").error == "url"
@@ -558,7 +558,7 @@ def test_a_mixed_answer_reaches_nobody(receiver: Receiver) -> None:
     assert receiver.connections == 0
 
 
-def test_an_answer_that_changes_is_asked_for_once_and_connected_to_as_checked(
+def test_a_changing_answer_is_asked_for_once_and_connected_to_as_checked(
     receiver: Receiver,
 ) -> None:
     """A second look-up, as a client makes that is given the name, would lead elsewhere."""

@@ -143,7 +143,9 @@ def test_a_scope_allows_the_calls_of_its_rights_and_no_others(stage: Stage, call
         ({"manage": "all"}, "POST /keys", "lacks manages_keys"),
     ],
 )
-def test_a_refusal_names_what_the_key_lacks(stage: Stage, scope: Any, call: str, told: str) -> None:
+def test_a_refusal_names_the_keys_missing_right(
+    stage: Stage, scope: Any, call: str, told: str
+) -> None:
     method, _, path = call.partition(" ")
     assert told in with_scope(stage, scope).call(method, path, {}).json["detail"]
 
@@ -154,7 +156,7 @@ def test_a_queue_may_be_named_with_its_own_account(stage: Stage) -> None:
         assert client.post(f"/queues/{name}/messages", {"messages": [{"body": "x"}]}).status == 201
 
 
-def test_a_scope_gives_nothing_that_no_grant_gives(stage: Stage) -> None:
+def test_a_scope_gives_nothing_without_a_grant(stage: Stage) -> None:
     made = key(stage.owner, account="bob", scope={"send": {"queues": ["alice:orders"]}})
     client = with_key(stage.world, made)
     send = {"messages": [{"body": "x"}]}
@@ -262,7 +264,7 @@ class TestKeysThatManageKeys:
         ],
         ids=str,
     )
-    def test_it_manages_none_that_may_do_more_or_for_longer(
+    def test_it_manages_no_wider_or_longer_living_keys(
         self, stage: Stage, wider: dict[str, Any]
     ) -> None:
         own = {"scope": {"send": {"queues": ["orders"]}}, "expires_at": "2098-01-01T00:00:00Z"}
@@ -326,9 +328,7 @@ class TestRotation:
         assert statuses(with_key(stage.world, made), new) == [401, 200]
         assert reply.json["earlier_secret_until"] is None
 
-    def test_a_rotation_that_is_repeated_leaves_the_secret_that_is_in_use(
-        self, stage: Stage
-    ) -> None:
+    def test_a_repeated_rotation_leaves_the_secret_in_use(self, stage: Stage) -> None:
         """Its first answer may have been lost."""
         made = key(stage.owner)
         old = with_key(stage.world, made)

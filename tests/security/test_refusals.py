@@ -82,7 +82,7 @@ def check(reply: Reply, *where: object) -> None:
 
 
 @pytest.mark.parametrize("call", WITH_BODY, ids=str)
-def test_what_is_no_json_object_is_malformed(stage: Stage, call: Call) -> None:
+def test_a_non_object_body_is_malformed(stage: Stage, call: Call) -> None:
     before = stage.everything()
     for body in NO_OBJECTS:
         reply = stage.owner.raw(call.method, call.path(names_for(stage, call)), body)
@@ -188,7 +188,7 @@ def test_an_unknown_parameter_of_a_query_is_refused_and_nothing_done(
 
 
 @pytest.mark.parametrize("path", sorted(DOCUMENT["paths"]))
-def test_a_method_that_a_route_lacks_is_not_allowed_and_told_which_are(
+def test_a_method_missing_at_a_route_is_refused_with_the_allowed_ones(
     stage: Stage, path: str
 ) -> None:
     before = stage.everything()
@@ -212,7 +212,7 @@ def test_a_method_that_a_route_lacks_is_not_allowed_and_told_which_are(
         "/local", "/%71ueues//", "/" + "x" * 4_000, "/" + "/".join("x" * 200), "/\x00", "/%00/%ff",
     ],
 )  # fmt: skip
-def test_what_is_no_route_is_not_found(stage: Stage, path: str) -> None:
+def test_an_unknown_route_is_not_found(stage: Stage, path: str) -> None:
     before = stage.everything()
     for method in METHODS:
         reply = stage.owner.call(method, path, {} if method in ("PUT", "POST", "PATCH") else None)

@@ -152,7 +152,7 @@ def test_no_secret_is_in_any_log_line(stage: Stage) -> None:
     [EngineError("ValidationException", "refused"), KeyError("refused"), TypeError("refused")],
     ids=repr,
 )
-def test_what_fails_inside_is_logged_without_secrets(stage: Stage, fault: Exception) -> None:
+def test_a_failure_inside_is_logged_without_secrets(stage: Stage, fault: Exception) -> None:
     world, key = stage.world, stage.owner.post("/keys").json
     secrets = [
         *parts_of(stage.owner.authorization),
@@ -190,7 +190,7 @@ def test_what_fails_inside_is_logged_without_secrets(stage: Stage, fault: Except
         assert lines.holding(secret) == []
 
 
-def test_no_secret_is_in_what_a_running_stack_writes(
+def test_no_secret_is_in_the_output_of_a_running_stack(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "DEBUG")

@@ -51,7 +51,7 @@ def counters(world: World) -> list[dict[str, Any]]:
 
 
 class TestOneEnvironment:
-    def test_what_is_over_the_rate_waits_for_the_next_second(self, world: World) -> None:
+    def test_calls_over_the_rate_are_refused_until_the_next_second(self, world: World) -> None:
         alice = world.client("alice")
         for _ in range(4):
             assert statuses(alice, 12) == {200: 5, 429: 7}
@@ -80,7 +80,7 @@ class TestOneEnvironment:
         assert statuses(first, 5) == {200: 5}
         assert statuses(second, 5) == {429: 5}
 
-    def test_who_has_no_good_key_uses_up_nobodys_rate(self, world: World) -> None:
+    def test_calls_with_wrong_keys_use_up_nobodys_rate(self, world: World) -> None:
         alice = world.client("alice")
         key = alice.authorization.partition(":")[0]
 
@@ -101,7 +101,7 @@ class TestOneEnvironment:
         assert "429" in call.described["responses"]
         assert stage.everything() == before
 
-    def test_what_needs_no_key_is_not_counted(self, world: World) -> None:
+    def test_calls_without_a_key_are_not_counted(self, world: World) -> None:
         nobody = Client(world, "")
         assert Counter(nobody.get("/health").status for _ in range(50)) == {200: 50}
 
@@ -146,7 +146,7 @@ class TestCopies:
         world.clock.pass_seconds(30)
         assert statuses(alice, 20) == {200: 5, 429: 15}
 
-    def test_a_publish_by_a_grant_counts_for_who_publishes(self, world: World) -> None:
+    def test_a_publish_by_a_grant_counts_for_the_publisher(self, world: World) -> None:
         alice, bob = self.publisher(world, 50), world.client("bob")
         limited(world, 1_000)
         assert alice.put("/topics/news/grants/bob", {"permission": "publish"}).status == 200
@@ -173,7 +173,7 @@ class TestCopies:
         assert ended is not None
         assert ended.calls == 501
 
-    def test_what_is_owed_has_an_end(self) -> None:
+    def test_a_debt_has_an_end(self) -> None:
         throttle = Throttle()
         throttle.turn("alice", 10, 100, lambda: 0.0)
         throttle.owe("alice", 1_000_000, 6_000)
@@ -239,7 +239,7 @@ class TestWrongKeys:
             assert statuses(Client(world, text), 40) == {401: 40}
         assert self.guesses(world, 1) == {401: 1}
 
-    def test_where_no_rate_is_set_wrong_keys_are_refused_as_wrong_however_many(self) -> None:
+    def test_without_a_rate_wrong_keys_are_refused_as_wrong_however_many(self) -> None:
         """So it is on one machine."""
         assert self.guesses(World(), 200) == {401: 200}
 
@@ -262,7 +262,7 @@ class TestCost:
             world.clock.pass_seconds(1)
             assert world.write_units(lambda: statuses(alice, 20)) == 1
 
-    def test_a_minutes_counter_is_one_item_that_expires(self, world: World) -> None:
+    def test_a_minutes_counter_is_one_expiring_item(self, world: World) -> None:
         alice = world.client("alice")
         for _ in range(60):
             statuses(alice, 1)
@@ -330,7 +330,7 @@ class TestManyEnvironments:
 
 
 @pytest.mark.parametrize("fault", [EngineError("InternalServerError", "x", 500), OSError("x")])
-def test_a_counter_that_fails_refuses_nobody(
+def test_a_failing_counter_refuses_nobody(
     monkeypatch: pytest.MonkeyPatch, world: World, fault: Exception
 ) -> None:
     alice = world.client("alice")
@@ -522,7 +522,7 @@ class TestThousands:
         assert [item.written[each] for each in range(begun, item.second)] == [1] * 10
 
 
-def test_a_running_stack_refuses_only_where_a_rate_is_given(
+def test_a_running_stack_refuses_only_with_a_given_rate(
     shared_stack: Stack, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = shared_stack.client()

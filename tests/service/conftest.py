@@ -44,11 +44,11 @@ IN_PROCESS_TOO = {
 LEFT_TO_THE_URL = {
     # Dead letters and tombstones: a process's calls by the URL, once a minute, move and clear them.
     "test_the_last_wait_repeats_and_used_up_retries_end_in_the_dead_letter_queue",
-    "test_the_memory_of_what_moved_is_cleared_when_no_attempt_can_be_that_old",
+    "test_the_memory_of_moved_messages_is_cleared_when_no_attempt_can_be_so_old",
     # What a crash left behind is joined by the service, at the first try.
-    "test_a_repeat_stores_where_what_was_left_behind_goes_meanwhile",
+    "test_a_repeat_stores_if_the_leftover_goes_meanwhile",
     # The time of a function bounds a wait; a process has none.
-    "test_a_longer_wait_is_cut_to_what_is_left_of_the_call",
+    "test_a_longer_wait_is_cut_to_the_rest_of_the_call",
 }
 """Tests of promises that a process leaves to the service, or does not need."""
 BY_SDK = {"test_contention", "test_life_of_a_message", "test_operations", "test_store_failures"}

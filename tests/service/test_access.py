@@ -95,7 +95,9 @@ class TestGrants:
         assert alice.delete(grant).code == alice.get(grant).code == "GrantNotFound"
 
     @pytest.mark.parametrize("path", [path for path, *_ in SHARED])
-    def test_a_grant_ends_with_what_it_is_on(self, alice: Client, bob: Client, path: str) -> None:
+    def test_a_grant_ends_with_its_queue_or_topic(
+        self, alice: Client, bob: Client, path: str
+    ) -> None:
         alice.put(path)
         alice.put(f"{path}/grants/bob", {"permission": "full"})
         assert bob.get(foreign_path(path)).status == 200

@@ -46,7 +46,7 @@ class TestOrder:
 
         assert [bodies(queue.receive(1))[0] for _ in sent] == order
 
-    def test_only_what_is_old_enough_goes_before(self, world: World, queue: TestQueue) -> None:
+    def test_only_old_enough_messages_go_before(self, world: World, queue: TestQueue) -> None:
         for number in range(12):
             queue.send(f"old {number}", priority=1)
         world.clock.pass_seconds(200)
@@ -71,7 +71,7 @@ class TestOrder:
             pytest.param(6, 4, marks=pytest.mark.long),
         ],
     )
-    def test_it_is_passed_by_none_that_came_so_much_later(
+    def test_it_is_not_passed_by_far_later_messages(
         self, world: World, queue: TestQueue, sent: int, limit: int
     ) -> None:
         """A message waits for those that were sent within 180 s after it, and for no others."""
@@ -117,7 +117,7 @@ class TestOrder:
         with environment(world, knowing):
             assert [bodies(queue.receive(1)) for _ in range(3)] == [["4"], ["1"], ["1"]]
 
-    def test_what_is_held_in_front_does_not_hide_it(self, world: World, queue: TestQueue) -> None:
+    def test_held_messages_in_front_do_not_hide_it(self, world: World, queue: TestQueue) -> None:
         for number in range(40):
             queue.send(f"held {number}", priority=1)
         assert len(queue.receive_all(visibility_timeout_seconds=3_000)) == 40
@@ -126,14 +126,14 @@ class TestOrder:
         send(queue, 4)
         assert bodies(queue.receive(1)) == ["waits"]
 
-    def test_a_lease_that_ends_begins_a_wait(self, world: World, queue: TestQueue) -> None:
+    def test_an_ended_lease_begins_a_wait(self, world: World, queue: TestQueue) -> None:
         send(queue, 1)
         queue.receive(1, visibility_timeout_seconds=1_000)
         world.clock.pass_seconds(1_001)
         send(queue, 4)
         assert bodies(queue.receive(1)) == ["4"]
 
-    def test_failures_in_front_do_not_hide_what_waits_behind(
+    def test_failures_in_front_do_not_hide_waiting_messages(
         self, world: World, queue: TestQueue
     ) -> None:
         """The leases of 30 earlier messages of its level ended just now."""

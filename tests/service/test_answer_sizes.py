@@ -74,9 +74,7 @@ def test_the_results_of_deletes_have_room_beside_the_largest_messages(queue: Tes
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", each_of(*KINDS))
-def test_the_largest_messages_of_a_queue_come_in_answers_that_arrive(
-    queue: TestQueue, kind: str
-) -> None:
+def test_the_largest_messages_of_a_queue_fit_into_the_answers(queue: TestQueue, kind: str) -> None:
     text = body(kind, LARGEST_BODY)
     for _ in range(16):
         queue.send(text)
@@ -168,7 +166,7 @@ def test_a_log_shows_all_of_the_largest_messages_a_few_at_a_time(
     assert shown == [text] * 100
 
 
-def test_a_groups_messages_come_in_answers_that_arrive(world: World, alice: Client) -> None:
+def test_a_groups_messages_fit_into_the_answers(world: World, alice: Client) -> None:
     alice.put("/topics/news")
     path = "/topics/news/subscriptions/some"
     alice.put(path, {"protocol": "pull"})
@@ -203,7 +201,7 @@ def test_a_listing_of_verbose_queues_ends_early_with_a_cursor(alice: Client) -> 
     assert pages == 2
 
 
-def test_a_refusal_that_names_what_was_sent_arrives_too(alice: Client) -> None:
+def test_a_refusal_naming_a_large_input_arrives_too(alice: Client) -> None:
     reply = alice.put("/queues/orders", {"\x7f" * 1_000_000: 1})
 
     assert (reply.status, reply.code) == (400, "InvalidParameter")
@@ -223,7 +221,7 @@ def bills(world: World, run: str, folder: str, invoices: list[Any]) -> str:
     return name
 
 
-def test_a_report_that_no_answer_holds_is_told_in_pages(world: World, alice: Client) -> None:
+def test_a_report_too_large_for_an_answer_is_told_in_pages(world: World, alice: Client) -> None:
     lines = [{"resource": f"queue:{number:064d}", "kind": "sent"} for number in range(35_000)]
     months = ("2026-10", "2026-11")
     invoices = [{"month": month, "lines": lines, "total": "7.00"} for month in months]
@@ -274,7 +272,7 @@ def test_a_page_of_bills_is_of_its_own_listing(world: World, alice: Client) -> N
     assert (gone.status, gone.json["parameter"]) == (400, "cursor")
 
 
-def test_a_page_reads_the_lines_of_the_documents_that_it_shows(world: World, alice: Client) -> None:
+def test_a_page_reads_the_lines_of_its_own_documents(world: World, alice: Client) -> None:
     """They lie in the folders of the runs that issued them."""
     open_one: dict[str, Any] = {
         "month": "2026-11",
@@ -331,7 +329,7 @@ def test_a_backlog_of_a_job_before_this_one_has_no_labels(world: World, alice: C
     assert (report["labels"], report["top"]) == ([], {})
 
 
-def test_a_backlog_has_its_runs_labels_and_nothing_that_a_later_job_adds(
+def test_a_backlog_has_its_runs_labels_and_nothing_of_a_later_job(
     world: World, alice: Client
 ) -> None:
     groups = {"labels": [{"label": "team"}], "top": {"dead": {}}, "later": 1, "at": "never"}

@@ -126,7 +126,7 @@ def test_wrong_values_of_messages_are_refused_alike_at_urls_and_in_a_process(way
 
 
 @pytest.mark.parametrize(("route", "body", "parameter", "words"), TOLD)
-def test_a_refusal_says_what_would_do(
+def test_a_refusal_tells_the_valid_input(
     shop: Shop, route: str, body: Any, parameter: str, words: str
 ) -> None:
     reply = shop.call(route, body)
@@ -137,7 +137,7 @@ def test_a_refusal_says_what_would_do(
 
 
 @pytest.mark.parametrize(("route", "body", "status", "code"), OTHERS)
-def test_a_call_that_cannot_be_is_refused_with_its_code(
+def test_an_impossible_call_is_refused_with_its_code(
     shop: Shop, route: str, body: Any, status: int, code: str
 ) -> None:
     reply = shop.call(route, body)

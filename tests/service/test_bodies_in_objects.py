@@ -55,7 +55,7 @@ class TestSends:
         (key,) = bucket.keys
         assert re.fullmatch(rf"d05/[0-9a-f]{{3}}/{sent['id'][4:30]}", key)
 
-    def test_what_packs_into_less_is_in_the_table(
+    def test_messages_packed_small_are_in_the_table(
         self, world: World, queue: TestQueue, bucket: Bucket
     ) -> None:
         queue.send("x" * 60_000)
@@ -64,7 +64,7 @@ class TestSends:
         assert len(items(world, LOG)) == 0
         assert len(queue.receive_all()) == 17
 
-    def test_off_nothing_is_written_and_what_is_there_is_read(
+    def test_off_nothing_is_written_and_existing_objects_are_read(
         self, world: World, queue: TestQueue, bucket: Bucket
     ) -> None:
         sent = queue.try_send(large()).json["messages"]
@@ -179,7 +179,7 @@ class TestFailures:
         assert sum(len(item["v"]["L"]) for item in items(world, "Q")) == len(held)
 
     @pytest.mark.parametrize("refusal", ["put", "answer lost"])
-    def test_where_the_bucket_refuses_the_messages_go_into_a_log_record(
+    def test_if_the_bucket_refuses_the_messages_go_into_a_log_record(
         self, world: World, queue: TestQueue, bucket: Bucket, refusal: str
     ) -> None:
         bucket.refused = {refusal}
@@ -190,7 +190,7 @@ class TestFailures:
         held = queue.receive_all()
         assert bodies(held) == bodies(messages)
 
-    def test_a_repetition_meets_what_was_stored_without_the_bucket(
+    def test_a_repetition_meets_the_messages_stored_without_the_bucket(
         self, queue: TestQueue, bucket: Bucket
     ) -> None:
         messages, attempt = large(2), f"01M7Q5CQG0{8:016d}"
@@ -200,7 +200,7 @@ class TestFailures:
         assert queue.try_send(messages, attempt=attempt).json == first.json
         assert len(queue.receive_all()) == 2
 
-    def test_what_the_bucket_refuses_to_read_is_free_again(
+    def test_a_message_not_read_from_the_bucket_is_free_again(
         self, queue: TestQueue, bucket: Bucket
     ) -> None:
         queue.try_send(large())
@@ -221,7 +221,7 @@ class TestFailures:
         bucket.refused = {"get"}
         assert len(queue.receive()) == 2
 
-    def test_a_message_whose_object_is_missing_stays_and_is_told(
+    def test_a_message_without_its_object_stays_and_is_told(
         self,
         world: World,
         dead: TestQueue,
@@ -245,7 +245,7 @@ class TestFailures:
         assert dead.counts() == {}
         assert sum(queue.counts().values()) == 1
 
-    def test_a_message_whose_object_is_damaged_stays_and_is_told(
+    def test_a_message_with_a_damaged_object_stays_and_is_told(
         self, queue: TestQueue, bucket: Bucket, caplog: pytest.LogCaptureFixture
     ) -> None:
         queue.try_send(large())
@@ -261,7 +261,7 @@ class TestFailures:
         bucket.put(key, whole)
         assert len(queue.receive()) == 1
 
-    def test_a_refusal_that_does_not_pass_by_itself_loses_nothing(
+    def test_a_lasting_refusal_loses_nothing(
         self, queue: TestQueue, bucket: Bucket, caplog: pytest.LogCaptureFixture
     ) -> None:
         """The key of encryption is disabled: sends go on, and receives wait."""
@@ -274,7 +274,7 @@ class TestFailures:
         bucket.forbidden = False
         assert [each["receive_count"] for each in queue.receive_all()] == [1, 1]
 
-    def test_a_message_that_is_to_be_given_up_does_not_stop_others_while_the_bucket_refuses(
+    def test_a_message_due_to_be_given_up_does_not_stop_others_while_the_bucket_refuses(
         self, world: World, dead: TestQueue, make_queue: MakeQueue, bucket: Bucket
     ) -> None:
         queue = make_queue(
@@ -319,7 +319,7 @@ class TestFailures:
 
 
 class TestReads:
-    def test_one_call_reads_what_is_taken_of_an_object(
+    def test_one_call_reads_the_taken_messages_of_an_object(
         self, make_queue: MakeQueue, bucket: Bucket
     ) -> None:
         queue = make_queue(partitions=1)
@@ -359,7 +359,7 @@ class TestReads:
 
 
 class TestLife:
-    def test_dead_letters_and_redrives_have_it_copied_where_they_outlive_it(
+    def test_dead_letters_and_redrives_outliving_it_have_it_copied(
         self, world: World, make_queue: MakeQueue, bucket: Bucket
     ) -> None:
         dead = make_queue("dead", message_retention_seconds=10 * 86_400)
@@ -397,7 +397,7 @@ class TestLife:
         assert letter["body_base64"] == messages[1]["body_base64"]
         assert "copy" not in bucket.calls
 
-    def test_a_life_between_that_is_short_does_not_hide_the_objects_age(
+    def test_a_short_life_between_does_not_hide_the_objects_age(
         self, world: World, make_queue: MakeQueue, bucket: Bucket
     ) -> None:
         """Moved without a copy, a message has a newer time of sending than its object."""

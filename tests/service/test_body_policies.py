@@ -42,7 +42,7 @@ def test_a_publish_decides_by_the_body(topic: TestTopic, size: int) -> None:
     assert texts(other.receive()) == [body(250, size)]
 
 
-def test_a_group_that_starts_before_gets_what_passes(
+def test_a_group_starting_earlier_gets_passing_messages(
     world: World, topic: TestTopic, size: int
 ) -> None:
     topic.subscribe("first")
@@ -54,7 +54,7 @@ def test_a_group_that_starts_before_gets_what_passes(
     assert texts(group.receive()) == sorted([body(250, size), body(100, size)])
 
 
-def test_a_group_that_is_rewound_gets_what_passed_at_the_publish(
+def test_a_rewound_group_gets_messages_passed_at_the_publish(
     world: World, topic: TestTopic, size: int
 ) -> None:
     group = topic.subscribe("group", filter=DEAR)
@@ -68,7 +68,9 @@ def test_a_group_that_is_rewound_gets_what_passed_at_the_publish(
     assert texts(group.receive()) == [body(250, size)]
 
 
-def test_a_broadcasting_reader_reads_what_passes(world: World, topic: TestTopic, size: int) -> None:
+def test_a_broadcasting_reader_reads_passing_messages(
+    world: World, topic: TestTopic, size: int
+) -> None:
     topic.subscribe("group")
     reader = topic.subscribe("reader", mode="broadcasting", filter=DEAR)
     topic.publish(body(250, size), body(50, size))
@@ -84,7 +86,7 @@ def test_a_half_message_is_decided_at_its_commit(topic: TestTopic, size: int) ->
     assert texts(group.receive()) == [body(250, size)]
 
 
-def test_a_match_tells_which_member_stops_a_body(alice: Client, topic: TestTopic) -> None:
+def test_a_match_names_the_member_stopping_a_body(alice: Client, topic: TestTopic) -> None:
     given = {"messages": [{"body": body(50)}, {"body": body(500)}, {"body": "x"}], "filter": DEAR}
     reply = alice.post(f"{topic.path}/match", given)
     assert [each["passes"] for each in reply.json["messages"]] == [False, True, False]
@@ -94,7 +96,7 @@ def test_a_match_tells_which_member_stops_a_body(alice: Client, topic: TestTopic
     ]  # fmt: skip
 
 
-def test_an_object_that_the_bucket_refuses_loses_nothing(world: World, topic: TestTopic) -> None:
+def test_a_refusing_bucket_loses_nothing(world: World, topic: TestTopic) -> None:
     bucket: Bucket = give_bucket(world, 1)
     topic.subscribe("first")
     topic.publish(body(250, 20_000))

@@ -100,7 +100,7 @@ def test_no_message_uses_up_its_retries_while_it_is_open(
     assert web.show()["breaker_state"] == "closed"
 
 
-def test_messages_that_never_succeed_do_not_keep_it_open(
+def test_always_failing_messages_do_not_keep_it_open(
     topic: TestTopic, schedules: Schedules, url: Subscriber
 ) -> None:
     waits = {"policy": "custom", "waits": [3_600, 3_600]}

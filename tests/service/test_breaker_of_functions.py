@@ -148,7 +148,7 @@ def test_no_try_counts_and_everything_is_done_when_it_closes(
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["ordered", "priorities"])
-def test_a_message_that_never_succeeds_does_not_keep_it_open(
+def test_an_always_failing_message_does_not_keep_it_open(
     make_queue: MakeQueue, function: Function, schedules: Schedules, kind: str
 ) -> None:
     """The bad ones are first in their group, or have the highest priority."""
@@ -276,7 +276,7 @@ def test_of_two_workers_one_tries(world: World, place: tuple[str, str]) -> None:
     assert not other.is_tried
 
 
-def test_a_worker_that_dies_in_a_try_keeps_others_away_until_its_call_is_over(
+def test_a_worker_dead_in_a_try_keeps_others_away_until_its_call_is_over(
     world: World, place: tuple[str, str]
 ) -> None:
     one, other = opened(world, place)
@@ -291,7 +291,7 @@ def test_a_worker_that_dies_in_a_try_keeps_others_away_until_its_call_is_over(
     assert not other.is_open(OPENS)
 
 
-def test_a_store_that_fails_changes_nothing_for_messages(
+def test_a_failing_store_changes_nothing_for_messages(
     world: World, place: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> None:
@@ -331,7 +331,7 @@ def end_calls(world: World, **outcome: Any) -> list[int]:
     return called
 
 
-def test_a_call_that_is_refused_is_no_outcome(world: World, make_queue: MakeQueue) -> None:
+def test_a_refused_call_is_no_outcome(world: World, make_queue: MakeQueue) -> None:
     queue = make(make_queue)
     called = end_calls(world, error="TooManyRequestsException", refused=True)
     send(queue, 30)
@@ -396,7 +396,7 @@ def test_a_rate_holds_beside_it(
     assert set(function.done) == ORDERS
 
 
-def test_the_sweep_counts_those_that_are_open(
+def test_the_sweep_counts_the_open_breakers(
     world: World, failing: TestQueue, schedules: Schedules
 ) -> None:
     world.clock.pass_seconds(60)

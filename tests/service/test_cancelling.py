@@ -61,9 +61,7 @@ class TestCancelling:
         assert cancel(queue, sent["id"]).code == "MessageNotFound"
         assert not [each for each in world.items() if each["pk"]["S"].startswith("Q#")]
 
-    def test_a_send_that_is_repeated_does_not_bring_it_back(
-        self, world: World, queue: TestQueue
-    ) -> None:
+    def test_a_repeated_send_does_not_bring_it_back(self, world: World, queue: TestQueue) -> None:
         body = {"messages": [{"body": "x", "delay_seconds": 5}], "attempt": attempt(world)}
         (sent,) = queue.client.post(f"{queue.path}/messages", body).json["messages"]
         assert cancel(queue, sent["id"]).status == 204
@@ -74,7 +72,7 @@ class TestCancelling:
         world.clock.pass_seconds(10)
         assert queue.receive() == []
 
-    def test_what_was_received_is_its_receivers(self, world: World, queue: TestQueue) -> None:
+    def test_a_received_message_is_its_receivers(self, world: World, queue: TestQueue) -> None:
         (sent,) = queue.send("x")
         assert queue.receive(visibility_timeout_seconds=5)
         for _ in range(2):
@@ -193,7 +191,7 @@ class TestRescheduling:
         world.clock.pass_seconds(60)
         assert queue.receive() == []
 
-    def test_one_that_is_put_off_beyond_its_age_is_a_dead_letter_then(
+    def test_a_message_put_off_beyond_its_age_becomes_a_dead_letter(
         self, world: World, dead: TestQueue, make_queue: MakeQueue
     ) -> None:
         old = {"queue": "dead", "max_age_seconds": 300}
@@ -261,7 +259,7 @@ class TestBounds:
             assert reply.status == 200
             assert units <= limit
 
-    def test_what_they_cost(self, world: World, queue: TestQueue) -> None:
+    def test_their_costs(self, world: World, queue: TestQueue) -> None:
         (sent,) = queue.send("x", delay_seconds=60)
 
         def units(call: Any) -> tuple[float, float]:

@@ -39,7 +39,7 @@ def test_a_send_is_told_and_its_repeat_is_stored_once(world: World, queue: TestQ
     assert queue.bodies() == ["a", "b"]
 
 
-def test_a_receive_that_claimed_nothing_is_told(world: World, queue: TestQueue) -> None:
+def test_a_receive_without_a_claim_is_told(world: World, queue: TestQueue) -> None:
     queue.send("a")
     fault = capped(world)
     request = {"max": 16, "wait_seconds": 0}

@@ -90,7 +90,7 @@ class TestAGroup:
         assert one[0] == 1
         assert one[1] <= 1.5
 
-    def test_what_was_sent_before_partitions_grew_is_found(self, make_queue: MakeQueue) -> None:
+    def test_messages_sent_before_partitions_grew_are_found(self, make_queue: MakeQueue) -> None:
         queue = make_queue(fair=True, partitions=1)
         groups = [f"group {number}" for number in range(12)]
         for group in groups:
@@ -148,7 +148,7 @@ class TestAGroup:
         assert bodies(pulled.receive(group="b")) == []
         assert bodies(pulled.receive()) == ["a"]
 
-    def test_what_is_used_up_goes_to_the_dead_letters(self, make_queue: MakeQueue) -> None:
+    def test_used_up_messages_go_to_the_dead_letters(self, make_queue: MakeQueue) -> None:
         dead = make_queue("dead", ordered=True)
         queue = make_queue(ordered=True, dead_letter={"queue": "dead", "max_receives": 1})
         queue.send("1", "2", group="a")
@@ -161,7 +161,7 @@ class TestAGroup:
 class TestAnAttribute:
     """`where` of a receive."""
 
-    def test_what_has_the_value_comes_and_all_else_stays(self, queue: TestQueue) -> None:
+    def test_messages_with_the_value_come_and_all_else_stays(self, queue: TestQueue) -> None:
         send_colors(queue, "red", "blue", "red", "green")
         queue.send("plain")
 

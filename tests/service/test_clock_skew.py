@@ -66,7 +66,7 @@ def send(queue: TestQueue, seconds: float) -> None:
         queue.send("x")
 
 
-def test_a_look_sees_what_is_due_behind_a_message_that_a_clock_ahead_has_claimed(
+def test_a_look_sees_messages_due_behind_claims_of_a_clock_ahead(
     cloud: World,
 ) -> None:
     """Its key is still to come by the clock of who looks, and it is held."""
@@ -94,7 +94,7 @@ SENT = [
 
 
 @pytest.mark.parametrize(("is_sent_before", "bodies"), SENT)
-def test_a_purge_takes_what_was_sent_before_it_alone(
+def test_a_purge_takes_only_messages_sent_before_it(
     cloud: World, queue: TestQueue, is_sent_before: bool, bodies: list[str]
 ) -> None:
     if is_sent_before:
@@ -110,7 +110,7 @@ def test_a_purge_takes_what_was_sent_before_it_alone(
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize(("is_sent_before", "bodies"), SENT)
-def test_a_latest_receiver_gets_what_is_sent_after_it_was_made_alone(
+def test_a_latest_receiver_gets_only_later_messages(
     cloud: World, queue: TestQueue, first: bool, is_sent_before: bool, bodies: list[str]
 ) -> None:
     if not first:
@@ -126,7 +126,7 @@ def test_a_latest_receiver_gets_what_is_sent_after_it_was_made_alone(
     assert queue.bodies(receiver="copy") == bodies
 
 
-def test_an_earliest_receiver_gets_what_fan_out_brought_before_it_knew_of_it(
+def test_an_earliest_receiver_gets_copies_fanned_out_before_it_was_known(
     cloud: World, queue: TestQueue
 ) -> None:
     queue.add_receiver("other")
@@ -140,7 +140,7 @@ def test_an_earliest_receiver_gets_what_fan_out_brought_before_it_knew_of_it(
     assert queue.bodies(receiver="copy") == ["x"]
 
 
-def test_a_rewind_brings_back_what_was_deleted_right_before_by_a_clock_ahead(
+def test_a_rewind_brings_back_messages_deleted_right_before_by_a_clock_ahead(
     cloud: World, queue: TestQueue
 ) -> None:
     start = format_time(cloud.clock.now_ms())
@@ -155,7 +155,7 @@ def test_a_rewind_brings_back_what_was_deleted_right_before_by_a_clock_ahead(
     assert queue.bodies() == ["x"]
 
 
-def test_a_rewind_leaves_what_is_deleted_right_after_its_answer_by_a_clock_behind(
+def test_a_rewind_leaves_messages_deleted_right_after_its_answer_by_a_clock_behind(
     cloud: World, queue: TestQueue
 ) -> None:
     start = format_time(cloud.clock.now_ms())
@@ -170,7 +170,7 @@ def test_a_rewind_leaves_what_is_deleted_right_after_its_answer_by_a_clock_behin
     assert queue.bodies() == []
 
 
-def test_a_repeat_by_a_clock_behind_finds_what_a_clock_ahead_received(
+def test_a_repeat_by_a_clock_behind_finds_the_receive_of_a_clock_ahead(
     cloud: World, queue: TestQueue
 ) -> None:
     client, now_ms = queue.client, cloud.clock.now_ms()
@@ -199,7 +199,7 @@ def test_on_one_machine_there_is_one_clock_and_nothing_to_wait_for(
 
 
 @pytest.mark.parametrize("protocol", ["pull", "queue"])
-def test_what_is_published_right_after_an_ordered_reader_subscribed_is_put_in_its_order(
+def test_publishes_right_after_an_ordered_readers_subscription_are_put_in_its_order(
     cloud: World, protocol: str
 ) -> None:
     alice = cloud.client("alice", admin=True)
@@ -274,7 +274,7 @@ class TestRewoundGroups:
         group.delete(first)
         assert take_in_order(group) == ["2"]
 
-    def test_one_that_is_held_from_before_is_waited_for(
+    def test_one_held_from_before_is_waited_for(
         self, cloud: World, topic: TestTopic, group: TestSubscription
     ) -> None:
         fast = publish_at_a_fast_clock(topic, "1")

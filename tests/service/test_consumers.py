@@ -101,7 +101,7 @@ class TestWhatIsShown:
 
         assert consumers(alice, queue.path) == []
 
-    def test_a_function_that_is_called_is_no_key(self, world: World, make_queue: MakeQueue) -> None:
+    def test_a_called_function_is_no_key(self, world: World, make_queue: MakeQueue) -> None:
         handed: list[object] = []
         world.handle = handed.append
         queue = make_queue(invoke={"function": "handler"})
@@ -111,7 +111,7 @@ class TestWhatIsShown:
         assert len(handed) == 1
         assert noted(world) == []
 
-    def test_what_has_expired_is_not_shown_though_it_is_there(
+    def test_an_expired_consumer_is_not_shown_though_it_is_there(
         self, world: World, alice: Client, queue: TestQueue
     ) -> None:
         queue.receive()
@@ -156,7 +156,7 @@ class TestWhatIsWritten:
         (item,) = noted(world)
         assert int(item["expires_at"]["N"]) == (first_ms + 360_000) // 1_000 + WEEK_SECONDS
 
-    def test_an_environment_that_is_behind_takes_nothing_back(
+    def test_an_environment_behind_takes_nothing_back(
         self, world: World, alice: Client, queue: TestQueue
     ) -> None:
         queue.receive()
@@ -167,7 +167,7 @@ class TestWhatIsWritten:
 
         assert consumers(alice, queue.path) == [shown]
 
-    def test_a_write_that_fails_leaves_the_receive_as_it_is(
+    def test_a_failing_write_leaves_the_receive_as_it_is(
         self, world: World, alice: Client, queue: TestQueue
     ) -> None:
         queue.send("a")
@@ -183,7 +183,7 @@ class TestWhatIsWritten:
         queue.receive()
         assert len(consumers(alice, queue.path)) == 1
 
-    def test_what_an_environment_remembers_is_bounded(self) -> None:
+    def test_the_memory_of_an_environment_is_bounded(self) -> None:
         known = KeyCache()
         assert all(known.first_note(str(number), 0, 300_000) for number in range(10_000))
         assert not known.first_note("0", 299_999, 599_999)
@@ -216,7 +216,7 @@ class TestPages:
         assert [each["account"] for each in found].count("bob") == 1
         assert key_id(bob) not in {item["sk"]["S"] for item in noted(world)}
 
-    def test_a_page_of_what_has_expired_goes_on_to_what_has_not(
+    def test_a_page_goes_on_behind_expired_consumers(
         self, world: World, alice: Client, queue: TestQueue
     ) -> None:
         for _ in range(4):

@@ -35,7 +35,7 @@ PUTS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", PUTS)
-def test_two_who_create_the_same_get_the_same(
+def test_two_creators_of_the_same_get_the_same(
     alice: Client, queue: TestQueue, topic: TestTopic, meddle: Meddle, name: str
 ) -> None:
     path, attributes, _ = PUTS[name]
@@ -51,7 +51,7 @@ def test_two_who_create_the_same_get_the_same(
 
 
 @pytest.mark.parametrize("name", PUTS)
-def test_of_two_who_create_different_ones_the_slower_is_told(
+def test_of_two_creators_of_different_ones_the_slower_is_told(
     alice: Client, queue: TestQueue, topic: TestTopic, meddle: Meddle, name: str
 ) -> None:
     path, attributes, others_attributes = PUTS[name]

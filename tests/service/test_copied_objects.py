@@ -27,7 +27,7 @@ def assert_copied_once(world: World, dead: TestQueue) -> None:
     assert [each["body_base64"] for each in dead.receive()] == [BODY]
 
 
-def test_the_sweep_copies_the_object_of_what_it_gives_up_by_age(
+def test_the_sweep_copies_the_object_of_a_message_given_up_by_age(
     world: World, make_queue: MakeQueue
 ) -> None:
     dead = make_queue("dead", message_retention_seconds=LONGEST_SECONDS)
@@ -39,7 +39,7 @@ def test_the_sweep_copies_the_object_of_what_it_gives_up_by_age(
 
 
 @pytest.mark.parametrize("function", ["push", "push_slow"])
-def test_push_copies_the_object_of_what_an_endpoint_refuses_for_good(
+def test_push_copies_the_object_of_a_message_refused_for_good(
     world: World, make_queue: MakeQueue, topic: TestTopic, function: str
 ) -> None:
     dead = make_queue("dead", message_retention_seconds=LONGEST_SECONDS)
@@ -56,7 +56,7 @@ def test_push_copies_the_object_of_what_an_endpoint_refuses_for_good(
     assert_copied_once(world, dead)
 
 
-def test_call_copies_the_object_of_what_a_function_fails_for_good(world: World) -> None:
+def test_call_copies_the_object_of_a_message_failed_for_good(world: World) -> None:
     """A group's first dead letter: the queue for it is made then."""
     topic = TestTopic(world.client("alice", admin=True))
     retry = {"policy": "custom", "waits": [1]}

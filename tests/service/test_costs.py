@@ -218,7 +218,7 @@ def test_10_000_in_flight_cost_at_most_25_read_units_a_second_more(
     assert is_backlogged > alone  # they were there
 
 
-def test_what_waits_long_for_a_retry_leaves_the_head(world: World, make_queue: MakeQueue) -> None:
+def test_messages_with_a_late_retry_leave_the_head(world: World, make_queue: MakeQueue) -> None:
     make_queue("dead")
     queue = make_queue(
         partitions=1,

@@ -46,7 +46,7 @@ def fill(world: World, queue: TestQueue, *levels: int, each: int = 20) -> None:
     world.run_stream("meter")
 
 
-def test_a_level_that_was_not_read_has_its_number(world: World, queue: TestQueue) -> None:
+def test_an_unread_level_has_its_number(world: World, queue: TestQueue) -> None:
     fill(world, queue, 16, 9, 1)
 
     assert by_priority(world, queue) == {"16": 20, "9": 20, "1": 20}
@@ -65,7 +65,7 @@ def test_levels_together_are_the_active_ones(world: World, queue: TestQueue) -> 
     assert counter(world, queue)["q16"] == {"N": "17"}
 
 
-def test_a_level_that_is_empty_again_is_not_named(world: World, queue: TestQueue) -> None:
+def test_an_emptied_level_is_not_named(world: World, queue: TestQueue) -> None:
     fill(world, queue, 9, 1)
     send(queue, 16, 16)
     world.run_stream("meter")
@@ -76,7 +76,7 @@ def test_a_level_that_is_empty_again_is_not_named(world: World, queue: TestQueue
     assert by_priority(world, queue) == {"9": 20, "1": 20}
 
 
-def test_a_dead_letter_is_counted_where_it_is(world: World, make_queue: MakeQueue) -> None:
+def test_a_dead_letter_is_counted_in_its_new_queue(world: World, make_queue: MakeQueue) -> None:
     dead = make_queue("dead", priorities=4)
     queue = make_queue(priorities=16, dead_letter={"queue": "dead", "max_receives": 1})
     send(queue, 9, 2)
@@ -88,7 +88,7 @@ def test_a_dead_letter_is_counted_where_it_is(world: World, make_queue: MakeQueu
 
 
 @pytest.mark.parametrize("lengths", [(9, 5), (5, 9), (4, 4, 9, 9)])
-def test_a_batch_that_the_stream_repeats_counts_once(
+def test_a_batch_repeated_by_the_stream_counts_once(
     world: World, queue: TestQueue, lengths: Sequence[int]
 ) -> None:
     send(queue, *range(1, 10))
@@ -98,9 +98,7 @@ def test_a_batch_that_the_stream_repeats_counts_once(
         assert levels_in(counter(world, queue)) == dict.fromkeys(range(1, length + 1), 1)
 
 
-def test_changes_that_leave_the_sum_as_it_was_are_counted_for_certain(
-    world: World, queue: TestQueue
-) -> None:
+def test_changes_without_a_new_sum_are_counted_for_certain(world: World, queue: TestQueue) -> None:
     send(queue, 3)
     world.run_stream("meter")
     queue.delete(*queue.receive(1))

@@ -37,7 +37,7 @@ def alice(world: World) -> Client:
         (URL, HOOK, {"max_in_flight": 3, "rate": 10, "content_format": "simplified"}),
     ],
 )
-def test_an_attribute_that_is_not_given_is_not_compared(
+def test_an_attribute_not_given_is_not_compared(
     alice: Client, path: str, first: dict[str, Any], changed: dict[str, Any]
 ) -> None:
     alice.put(path, first)
@@ -83,7 +83,7 @@ def test_an_attribute_that_is_not_given_is_not_compared(
         (URL, HOOK | {"rate": 10}, [HOOK | {"rate": None}, HOOK | {"endpoint": "https://a.b/c"}]),
     ],
 )
-def test_an_attribute_that_is_given_is_compared_also_with_a_default(
+def test_a_given_attribute_is_compared_also_with_a_default(
     world: World, alice: Client, path: str, first: dict[str, Any], others: list[dict[str, Any]]
 ) -> None:
     made = alice.put(path, first)
@@ -107,7 +107,7 @@ def test_an_attribute_that_is_given_is_compared_also_with_a_default(
         (URL, HOOK | {"rate": 10}, HOOK),
     ],
 )
-def test_with_exact_an_attribute_that_is_not_given_must_be_at_its_default(
+def test_with_exact_an_attribute_not_given_must_be_at_its_default(
     alice: Client, path: str, whole: dict[str, Any], part: dict[str, Any]
 ) -> None:
     assert alice.put(path, whole, exact="true").status == 201
@@ -119,7 +119,7 @@ def test_with_exact_an_attribute_that_is_not_given_must_be_at_its_default(
 
 
 @pytest.mark.parametrize("path", [QUEUE, TOPIC, RECEIVER, GROUP])
-def test_a_name_that_differs_in_case_alone_exists_already(alice: Client, path: str) -> None:
+def test_a_name_in_another_case_exists_already(alice: Client, path: str) -> None:
     given = PULL if path == GROUP else {}
     alice.put(path, given)
     parent, _, name = path.rpartition("/")
@@ -139,7 +139,7 @@ def test_exact_is_true_or_false(alice: Client, path: str) -> None:
     assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "exact")
 
 
-def test_what_no_queue_can_have_is_refused_also_if_there_is_one(alice: Client) -> None:
+def test_impossible_attributes_are_refused_also_if_there_is_a_queue(alice: Client) -> None:
     alice.patch(QUEUE, {"message_retention_seconds": 1_000_000})
 
     reply = alice.put(QUEUE, {"delay_seconds": 600_000, "message_retention_seconds": 500_000})
@@ -147,7 +147,7 @@ def test_what_no_queue_can_have_is_refused_also_if_there_is_one(alice: Client) -
     assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "delay_seconds")
 
 
-def test_a_dead_letter_queue_that_the_service_made_is_no_difference(
+def test_a_dead_letter_queue_made_by_the_service_is_no_difference(
     world: World, alice: Client
 ) -> None:
     alice.put(GROUP, PULL)

@@ -210,7 +210,7 @@ def test_the_example_template_is_made_and_removed(stack: Stack, acme: Client) ->
     assert acme.get("/queues").json["queues"] == []
 
 
-def test_a_request_that_is_made_twice_is_done_once(stack: Stack, acme: Client) -> None:
+def test_a_request_made_twice_is_done_once(stack: Stack, acme: Client) -> None:
     event = stack.event("Create", "Orders", "Queue", Name="orders")
     first = stack.send(event)
     assert stack.send(event) == first
@@ -225,7 +225,7 @@ def test_a_request_that_is_made_twice_is_done_once(stack: Stack, acme: Client) -
     assert [each["name"] for each in acme.get("/queues").json["queues"]] == ["bills"]
 
 
-def test_what_others_made_is_neither_taken_nor_deleted(stack: Stack, acme: Client) -> None:
+def test_a_queue_made_by_others_is_neither_taken_nor_deleted(stack: Stack, acme: Client) -> None:
     acme.put("/queues/orders")
     answer = stack.ask("Create", "Orders", "Queue", Name="orders")
     assert answer["Status"] == "FAILED"
@@ -289,7 +289,7 @@ def test_updates_of_the_other_types_change_them_in_place(stack: Stack, acme: Cli
     assert answer["Status"] == "FAILED"
 
 
-def test_a_function_is_named_where_the_deployment_lists_it(stack: Stack, acme: Client) -> None:
+def test_a_function_must_be_listed_by_the_deployment(stack: Stack, acme: Client) -> None:
     shop = {"invoke": {"function": "handler", "batch": "16"}}
     queue = stack.create("Orders", "Queue", Name="orders", Attributes=shop)
     stack.create("Sales", "Topic", Name="sales")
@@ -325,9 +325,7 @@ def test_another_name_is_another_queue_until_a_rollback_brings_the_first_one_bac
     assert [each["name"] for each in acme.get("/queues").json["queues"]] == ["orders"]
 
 
-def test_a_queue_that_somebody_deleted_is_made_again_by_an_update(
-    stack: Stack, acme: Client
-) -> None:
+def test_a_deleted_queue_is_made_again_by_an_update(stack: Stack, acme: Client) -> None:
     made = stack.create("Orders", "Queue", Name="orders")
     acme.delete("/queues/orders")
     answer = stack.ask("Update", "Orders", "Queue", made, Name="orders")
@@ -337,7 +335,7 @@ def test_a_queue_that_somebody_deleted_is_made_again_by_an_update(
     assert acme.get("/queues/orders").status == 200
 
 
-def test_contents_are_deleted_only_where_the_template_says_so(stack: Stack, acme: Client) -> None:
+def test_contents_are_deleted_only_by_order_of_the_template(stack: Stack, acme: Client) -> None:
     made = stack.create("Orders", "Queue", Name="orders")
     acme.send("orders", "one", "two")
     answer = stack.ask("Delete", "Orders", "Queue", made, Name="orders")
@@ -391,7 +389,7 @@ def test_contents_are_deleted_only_where_the_template_says_so(stack: Stack, acme
         ),
     ],
 )
-def test_what_cannot_be_made_is_answered_and_its_removal_is_done(
+def test_an_impossible_create_is_answered_and_its_removal_is_done(
     stack: Stack, acme: Client, type_name: str, properties: dict[str, Any], reason: str
 ) -> None:
     answer = stack.ask("Create", "Made", type_name, **properties)
@@ -404,9 +402,7 @@ def test_what_cannot_be_made_is_answered_and_its_removal_is_done(
     assert acme.get("/queues").json["queues"] == []
 
 
-def test_a_failure_that_nobody_expects_is_answered(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unexpected_failure_is_answered(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any, **options: Any) -> Any:
         raise ZeroDivisionError("a secret detail")
 
@@ -416,7 +412,7 @@ def test_a_failure_that_nobody_expects_is_answered(
     assert answer["Reason"] == "Something went wrong; the request is in the log."
 
 
-def test_a_request_that_takes_too_long_is_answered_before_the_function_ends(
+def test_a_too_long_request_is_answered_before_the_function_ends(
     stack: Stack, acme: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it made meanwhile is known to the rollback by the id in the answer."""
@@ -442,7 +438,7 @@ def test_a_request_that_takes_too_long_is_answered_before_the_function_ends(
 
 
 @pytest.mark.parametrize("write", [1, 2, 3])
-def test_a_create_that_was_ended_anywhere_is_finished_by_its_repetition(
+def test_a_create_ended_anywhere_is_finished_by_its_repetition(
     stack: Stack, acme: Client, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
     """Also where it was ended after it was made, before it was answered."""
@@ -475,7 +471,7 @@ def test_a_create_that_was_ended_anywhere_is_finished_by_its_repetition(
     assert ended
 
 
-def test_an_answer_that_is_not_taken_is_sent_again(stack: Stack) -> None:
+def test_an_untaken_answer_is_sent_again(stack: Stack) -> None:
     stack.bucket.statuses = [503, 500]
     assert stack.ask("Create", "Orders", "Queue", Name="orders")["Status"] == "SUCCESS"
     stack.bucket.statuses = [403]
@@ -498,9 +494,7 @@ def test_an_answer_that_is_not_taken_is_sent_again(stack: Stack) -> None:
         "https://bucket.execute-api.amazonaws.com/",
     ],
 )
-def test_nothing_is_done_for_an_address_that_is_not_s3(
-    stack: Stack, acme: Client, url: str
-) -> None:
+def test_nothing_is_done_for_an_address_outside_s3(stack: Stack, acme: Client, url: str) -> None:
     event = stack.event("Create", "Orders", "Queue", Name="orders") | {"ResponseURL": url}
     with pytest.raises(InvalidParameter, match="ResponseURL"):
         stack.world.run("manage", event)

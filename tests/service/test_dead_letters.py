@@ -19,7 +19,7 @@ def by_age(seconds: int = 300) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_a_receive_that_would_exceed_max_receives_moves_the_message(
+def test_a_receive_beyond_max_receives_moves_the_message(
     world: World, dead: TestQueue, make_queue: MakeQueue, limit: int
 ) -> None:
     queue = make_queue(dead_letter=by_count(limit))
@@ -37,7 +37,7 @@ def test_a_receive_that_would_exceed_max_receives_moves_the_message(
 
 
 @pytest.mark.parametrize("size", [3, 60_000])
-def test_a_dead_letter_keeps_what_it_is_and_tells_where_it_was(
+def test_a_dead_letter_keeps_its_fields_and_tells_its_origin(
     world: World, dead: TestQueue, make_queue: MakeQueue, size: int
 ) -> None:
     queue = make_queue(dead_letter=by_count())
@@ -154,7 +154,7 @@ class TestByAge:
         assert letter["dead_letter"]["reason"] == "max_age"
         assert letter["dead_letter"]["receive_count"] == 1
 
-    def test_the_sweep_moves_it_where_nobody_receives(
+    def test_the_sweep_moves_it_without_receives(
         self, world: World, dead: TestQueue, ageing: TestQueue
     ) -> None:
         ageing.send("x", "y")
@@ -209,7 +209,7 @@ class TestByAge:
 
         assert dead.counts() == {"active": 1}
 
-    def test_a_message_that_waits_already_when_an_age_is_set_is_swept(
+    def test_a_message_waiting_before_an_age_is_set_is_swept(
         self, world: World, dead: TestQueue, queue: TestQueue
     ) -> None:
         queue.send("x")

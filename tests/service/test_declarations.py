@@ -80,7 +80,7 @@ def dead_letters_to(queue: str) -> dict[str, Any]:
     return {"dead_letter": {"queue": queue, "max_receives": 2}}
 
 
-def test_what_is_missing_is_made_in_an_order_that_the_service_takes(shop: Shop) -> None:
+def test_missing_parts_are_made_in_a_valid_order(shop: Shop) -> None:
     assert shop.apply(SHOP) == [
         "create queue orders-dead",
         "create queue orders",
@@ -141,7 +141,7 @@ def test_an_export_leaves_out_defaults_and_keeps_one_order(shop: Shop) -> None:
     )
 
 
-def test_an_attribute_that_leaves_the_file_returns_to_its_default(shop: Shop) -> None:
+def test_an_attribute_removed_from_the_file_returns_to_its_default(shop: Shop) -> None:
     shop.apply(SHOP)
     changed = SHOP.replace("    delay_seconds: 3\n", "").replace("partner: send", "partner: info")
     assert list(plan_lines(shop.plan(changed))) == [
@@ -181,7 +181,7 @@ def test_a_retry_policy_written_out_is_its_default(shop: Shop) -> None:
     assert shop.apply(SHOP.replace(", retry: {policy: unordered}", "")) == []
 
 
-def test_what_the_file_does_not_name_stays_unless_it_is_to_be_deleted(shop: Shop) -> None:
+def test_parts_outside_the_file_stay_unless_deletion_is_asked_for(shop: Shop) -> None:
     shop.apply(SHOP)
     plan = shop.plan(queues(orders={}))
     assert [str(place) for place in plan.left] == [
@@ -203,7 +203,7 @@ def test_what_the_file_does_not_name_stays_unless_it_is_to_be_deleted(shop: Shop
     assert shop.export() == "version: 1\nqueues:\n  orders: {}\ntopics: {}\n"
 
 
-def test_what_holds_messages_is_deleted_by_force_alone(shop: Shop) -> None:
+def test_a_part_with_messages_is_deleted_by_force_alone(shop: Shop) -> None:
     shop.apply(SHOP)
     shop.world.client("acme").send("orders-dead", "one", "two")
     emptied = queues(orders={})
@@ -246,7 +246,7 @@ def test_messages_of_a_receiver_and_of_a_group_count_as_held(shop: Shop) -> None
         ),
     ],
 )
-def test_what_is_fixed_is_a_conflict_and_never_replaced(
+def test_a_fixed_attribute_is_a_conflict_and_never_replaced(
     shop: Shop, before: dict[str, Any], after: dict[str, Any], place: str, reason: str
 ) -> None:
     shop.apply(queues(orders=before))
@@ -333,7 +333,7 @@ def test_dead_letter_queues_trade_places(shop: Shop) -> None:
         ),
     ],
 )
-def test_queues_that_are_named_wrongly_are_told_with_their_line(
+def test_wrongly_named_queues_are_told_with_their_line(
     shop: Shop, text: str, line: int, problem: str
 ) -> None:
     with pytest.raises(BadFile) as refused:
@@ -343,7 +343,7 @@ def test_queues_that_are_named_wrongly_are_told_with_their_line(
     assert shop.client.writes == []
 
 
-def test_a_queue_that_others_use_for_dead_letters_can_have_none_itself(shop: Shop) -> None:
+def test_a_queue_used_for_dead_letters_can_have_none_itself(shop: Shop) -> None:
     shop.apply(queues(a=dead_letters_to("b"), b={}))
     with pytest.raises(BadFile, match="must be null: queue a uses this queue"):
         shop.plan(queues(b=dead_letters_to("c"), c={}))
@@ -357,7 +357,7 @@ def test_a_queue_of_the_account_may_be_named_unless_it_is_deleted(shop: Shop) ->
     assert shop.apply(text) == ["create queue a"]
 
 
-def test_a_queue_that_the_service_made_for_dead_letters_is_not_part_of_a_file(shop: Shop) -> None:
+def test_a_dead_letter_queue_made_by_the_service_is_not_part_of_a_file(shop: Shop) -> None:
     shop.apply(SHOP.replace(", dead_letter_queue: orders-dead", ""))
     before = shop.export()
     group = shop.client.show_subscription("sales", "group")
@@ -375,7 +375,7 @@ def test_a_queue_that_the_service_made_for_dead_letters_is_not_part_of_a_file(sh
     assert "queue " + made in shop.conflicts("version: 1\n", delete=True)
 
 
-def test_a_step_that_fails_says_so_and_the_next_apply_finishes(shop: Shop) -> None:
+def test_a_failing_step_says_so_and_the_next_apply_finishes(shop: Shop) -> None:
     plan = shop.plan(SHOP)
     for step in plan.steps[:3]:
         apply_step(shop.client, step, force=False)
@@ -389,7 +389,7 @@ def test_a_step_that_fails_says_so_and_the_next_apply_finishes(shop: Shop) -> No
     assert shop.apply(SHOP) == []
 
 
-def test_what_is_deleted_by_another_meanwhile_is_done(shop: Shop) -> None:
+def test_a_queue_deleted_by_another_meanwhile_is_done(shop: Shop) -> None:
     shop.apply(queues(a={}, b={}))
     plan = shop.plan(queues(a={}), delete=True)
     shop.client.delete_queue("b")
@@ -408,7 +408,7 @@ def test_the_secret_of_a_new_url_is_answered_once(shop: Shop) -> None:
     assert not account.is_pending(shop.client, web.place)
 
 
-def test_a_url_that_must_confirm_is_pending_until_it_does(shop: Shop) -> None:
+def test_an_unconfirmed_url_is_pending(shop: Shop) -> None:
     strict = msgspec.structs.replace(shop.world.core.settings, confirm_endpoints=True)
     shop.world.core = msgspec.structs.replace(shop.world.core, settings=strict)
     shop.apply(SHOP)
@@ -455,7 +455,7 @@ def test_schedules_are_made_changed_exported_and_deleted(world: World) -> None:
     assert [each["name"] for each in shop.client.list_schedules()] == ["daily"]
 
 
-def test_a_file_that_is_older_than_schedules_deletes_none(world: World) -> None:
+def test_a_file_older_than_schedules_deletes_none(world: World) -> None:
     shop = Shop(world)
     shop.apply(SCHEDULED)
     older = SCHEDULED[: SCHEDULED.index("schedules:")]

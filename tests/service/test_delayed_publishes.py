@@ -24,7 +24,7 @@ def refusal(topic: TestTopic, **fields: Any) -> tuple[str | None, Any, Any]:
 
 
 class TestContract:
-    def test_a_time_is_within_a_day_and_one_that_is_over_is_at_once(
+    def test_a_time_is_within_a_day_and_a_past_one_is_at_once(
         self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
         now_ms = world.clock.now_ms()
@@ -35,9 +35,7 @@ class TestContract:
         topic.publish("at once", deliver_at=(now_ms - 5_000) / 1_000)
         assert [each["body"] for each in group.receive_all()] == ["at once", "at once"]
 
-    def test_who_gets_messages_in_order_gets_none_later(
-        self, alice: Client, topic: TestTopic
-    ) -> None:
+    def test_ordered_subscriptions_get_none_later(self, alice: Client, topic: TestTopic) -> None:
         alice.put("/queues/ordered", {"ordered": True})
         kinds: dict[str, dict[str, Any]] = {
             "group": {"protocol": "pull", "ordered": True},
@@ -58,7 +56,7 @@ class TestContract:
         assert "below the retention" in refusal(topic, delay_seconds=60)[2]
         topic.publish("x", delay_seconds=59)
 
-    def test_without_atomic_one_that_is_refused_fails_alone(self, topic: TestTopic) -> None:
+    def test_without_atomic_a_refused_message_fails_alone(self, topic: TestTopic) -> None:
         group = topic.subscribe("group", ordered=True)
         messages: list[dict[str, Any]] = [{"body": "later", "delay_seconds": 5}, {"body": "now"}]
         reply = topic.try_publish(messages, atomic=False)
@@ -125,7 +123,7 @@ class TestOnTime:
         assert schedules.running == []
 
     @pytest.mark.parametrize("retry", POLICIES)
-    def test_at_a_url_that_fails_and_gets_others_all_the_time(
+    def test_at_a_failing_and_busy_url_it_is_on_time(
         self,
         world: World,
         topic: TestTopic,
@@ -188,7 +186,7 @@ class TestOnTime:
         assert [100 <= second <= 104 for second, body in seen if body == "later"] == [True]
         assert log_bodies(reader.log()) == ["now", "soon", "later"]
 
-    def test_readers_see_one_that_is_due_at_the_time_of_its_attempt(
+    def test_readers_see_one_due_at_the_time_of_its_attempt(
         self, world: World, topic: TestTopic
     ) -> None:
         """The publisher's clock is ahead by the delay, and its record has the key of that time."""
@@ -233,7 +231,7 @@ class TestFailures:
         assert 30 <= (times[0] - begun_ms) / 1_000 <= 30 + 120
         assert len(times) <= 2
 
-    def test_what_is_published_while_another_one_posts_is_not_forgotten(
+    def test_a_publish_during_anothers_post_is_not_forgotten(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         topic.subscribe("web", "http")

@@ -60,7 +60,7 @@ class TestGroupsInTime:
         rewind(group, format_time(START_MS))
         assert list(taken(world, group, 50)) == ["later"]
 
-    def test_one_published_before_the_time_of_a_rewind_stays_where_it_is(
+    def test_one_published_before_the_time_of_a_rewind_keeps_its_place(
         self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
         topic.publish("later", **LATER)
@@ -91,7 +91,7 @@ class TestGroupsInTime:
         assert found.keys() == due.keys()
         assert all(due[body] <= second <= due[body] + 1 for body, second in found.items())
 
-    def test_a_group_that_starts_earlier_gets_it_when_it_is_due(
+    def test_a_group_starting_earlier_gets_it_when_due(
         self, world: World, topic: TestTopic
     ) -> None:
         topic.subscribe("keeper")
@@ -106,7 +106,7 @@ class TestGroupsInTime:
         assert 100 <= found["later"] <= 101
 
     @pytest.mark.parametrize("numbered", [False, True])
-    def test_an_ordered_group_that_starts_earlier_waits_for_it_in_order(
+    def test_an_ordered_group_starting_earlier_waits_for_it_in_order(
         self, world: World, topic: TestTopic, numbered: bool
     ) -> None:
         """It was published before the group was: its publisher was not told."""
@@ -173,7 +173,7 @@ class TestLargeBodies:
 
 
 class TestLookingOn:
-    def test_a_match_tells_who_would_get_it_and_keeps_nothing(
+    def test_a_match_tells_the_receivers_and_keeps_nothing(
         self, world: World, topic: TestTopic, group: TestSubscription, schedules: Schedules
     ) -> None:
         topic.subscribe("web", "http")
@@ -297,7 +297,7 @@ class TestHands:
         schedules.pass_seconds(1)
         assert [each.text for each in subscriber.taken if each.text == "later"] == ["later"]
 
-    def test_a_group_that_is_paused_beyond_its_time_gets_it_when_it_is_resumed(
+    def test_a_group_paused_beyond_its_time_gets_it_when_resumed(
         self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
         topic.publish("later", **LATER)
@@ -308,7 +308,7 @@ class TestHands:
         assert [each["body"] for each in group.receive()] == ["later"]
 
     @pytest.mark.parametrize("retry", [{"policy": "backoff"}, {"policy": "exponential_decay"}])
-    def test_one_that_waits_is_on_time_under_another_policy(
+    def test_a_waiting_one_is_on_time_under_another_policy(
         self,
         topic: TestTopic,
         subscriber: Subscriber,
@@ -362,7 +362,7 @@ class TestSharedPushes:
             (at_ms,) = subscriber.times("later", name)
             assert 100 <= (at_ms - begun_ms) / 1_000 <= 100.2
 
-    def test_a_rate_holds_for_what_is_due_together(
+    def test_a_rate_holds_for_messages_due_together(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         topic.subscribe("web", "http", rate=4)

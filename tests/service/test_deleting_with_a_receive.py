@@ -32,7 +32,7 @@ def exchange(queue: Any, *done: Message, **fields: Any) -> dict[str, Any]:
     return answer
 
 
-def test_a_receive_deletes_what_it_names_and_answers_the_next(queue: TestQueue) -> None:
+def test_a_receive_deletes_named_messages_and_answers_the_next(queue: TestQueue) -> None:
     queue.send("a", "b")
     first = queue.receive()
 
@@ -47,9 +47,7 @@ def test_a_receive_deletes_what_it_names_and_answers_the_next(queue: TestQueue) 
 
 
 @pytest.mark.parametrize("given", [{}, {"delete": []}])
-def test_a_receive_that_deletes_nothing_tells_of_no_deletes(
-    queue: TestQueue, given: dict[str, Any]
-) -> None:
+def test_a_receive_without_deletes_tells_of_none(queue: TestQueue, given: dict[str, Any]) -> None:
     reply = queue.client.post(f"{queue.path}/messages/receive", given)
 
     assert reply.json == {"messages": []}
@@ -115,7 +113,7 @@ def test_the_next_message_of_an_ordered_group_comes_in_the_same_call(
     assert queue.counts() == {}
 
 
-def test_what_can_be_rewound_is_archived(make_queue: MakeQueue) -> None:
+def test_rewindable_messages_are_archived(make_queue: MakeQueue) -> None:
     queue = make_queue(rewind_seconds=3_600)
     queue.send("a")
 
@@ -153,7 +151,7 @@ def test_a_repeated_receive_answers_its_messages_again_and_deletes_as_well(
     assert queue.counts() == {"inactive": 1}
 
 
-def test_a_queue_that_is_deleted_during_the_wait_does_not_hide_what_was_deleted(
+def test_a_queue_deleted_during_the_wait_does_not_hide_the_deletes(
     world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.send("a")
@@ -168,7 +166,7 @@ def test_a_queue_that_is_deleted_during_the_wait_does_not_hide_what_was_deleted(
     assert (error["code"], error["status"]) == ("QueueNotFound", 404)
 
 
-def test_a_store_that_refuses_the_search_does_not_hide_what_was_deleted(
+def test_a_store_refusing_the_search_does_not_hide_the_deletes(
     world: World, queue: TestQueue
 ) -> None:
     queue.send("a", "b")
@@ -185,7 +183,7 @@ def test_a_store_that_refuses_the_search_does_not_hide_what_was_deleted(
     assert queue.bodies() == ["c"]
 
 
-def test_an_unexpected_error_does_not_hide_what_was_deleted(
+def test_an_unexpected_error_does_not_hide_the_deletes(
     queue: TestQueue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue.send("a")
@@ -199,7 +197,7 @@ def test_an_unexpected_error_does_not_hide_what_was_deleted(
     assert "ZeroDivisionError" not in str(answer)
 
 
-def test_a_delete_that_the_store_refuses_fails_alone(world: World, make_queue: MakeQueue) -> None:
+def test_a_delete_refused_by_the_store_fails_alone(world: World, make_queue: MakeQueue) -> None:
     queue = make_queue(partitions=1)
     for body in "abc":
         queue.send(body)
@@ -233,7 +231,7 @@ def test_a_delete_that_the_store_refuses_fails_alone(world: World, make_queue: M
         ({"delete": ["r"] * 17}, "BatchTooLarge", None),
     ],
 )
-def test_a_receive_that_is_refused_has_deleted_nothing(
+def test_a_refused_receive_has_deleted_nothing(
     queue: TestQueue, wrong: dict[str, Any], code: str, parameter: str | None
 ) -> None:
     queue.send("a")
@@ -247,7 +245,7 @@ def test_a_receive_that_is_refused_has_deleted_nothing(
     queue.delete(*held)
 
 
-def test_a_key_that_may_only_receive_may_delete_so(world: World, queue: TestQueue) -> None:
+def test_a_key_for_receives_alone_may_delete_so(world: World, queue: TestQueue) -> None:
     def with_scope(scope: object) -> TestQueue:
         made = queue.client.post("/keys", {"scope": scope}).json
         key = f"Bearer {made['access_key_id']}:{made['secret']}"

@@ -45,7 +45,7 @@ def problem(answer: dict[str, Any]) -> tuple[int, str | None]:
     return answer["statusCode"], answer["headers"].get("Allow")
 
 
-def test_four_functions_have_urls_where_the_parameter_says_so() -> None:
+def test_four_functions_have_urls_if_the_parameter_says_so() -> None:
     template = load(TEMPLATE, {"DirectUrls": "true"})
     assert sorted(template.urls) == [
         *("cirrusmq-delete", "cirrusmq-publish", "cirrusmq-receive", "cirrusmq-send"),
@@ -133,7 +133,7 @@ def test_whoever_has_a_key_is_told_the_urls(world: World, monkeypatch: pytest.Mo
     assert Client(world, "").get("/endpoints").status == 401
 
 
-def test_what_lambda_refuses_at_a_url_has_its_own_status(world: World) -> None:
+def test_lambdas_refusal_at_a_url_has_its_own_status(world: World) -> None:
     alice = world.client("alice")
     alice.put("/queues/orders")
     answer = alice.post("/queues/orders/messages", {"messages": [{"body": "x" * 6_400_000}]})

@@ -43,7 +43,7 @@ def archived(world: World) -> int:
 
 
 class TestTheBacklog:
-    def test_all_that_waits_is_in_it_however_it_is_stored(self, queue: TestQueue) -> None:
+    def test_all_waiting_messages_are_in_it_however_stored(self, queue: TestQueue) -> None:
         sent = queue.send("small", attributes={"a": "1"}, tags=["t"])
         sent += queue.send("large" * 600)
         sent += queue.send(*(f"one of {n}" for n in range(16)))
@@ -87,7 +87,7 @@ class TestTheBacklog:
         assert queue.bodies(receiver="late") == []  # the other one has its own timeout
 
     @pytest.mark.parametrize("seconds", [0, 3, 1_000])
-    def test_what_was_given_back_is_there_once_and_at_once(
+    def test_given_back_messages_are_there_once_and_at_once(
         self, world: World, queue: TestQueue, seconds: int
     ) -> None:
         queue.send(*"abcd")
@@ -102,7 +102,7 @@ class TestTheBacklog:
         assert filled(queue) == [*"abcd"]
 
     @pytest.mark.parametrize("least", [0, 1], ids=["in the log", "in the bucket"])
-    def test_what_a_fair_queue_had_given_back_since_its_log_began_is_there_once(
+    def test_messages_given_back_in_a_fair_queue_since_its_log_began_are_there_once(
         self, world: World, make_queue: MakeQueue, least: int
     ) -> None:
         """Of a group's parcel the log's record may be in another partition."""
@@ -120,7 +120,7 @@ class TestTheBacklog:
 
         assert filled(queue) == bodies
 
-    def test_what_was_put_off_stays_so(self, world: World, queue: TestQueue) -> None:
+    def test_a_message_put_off_stays_so(self, world: World, queue: TestQueue) -> None:
         (sent,) = queue.send("later")
         path = f"{queue.path}/messages/{sent['id']}"
         assert queue.client.patch(path, {"delay_seconds": 100}).status == 200
@@ -131,7 +131,7 @@ class TestTheBacklog:
         world.clock.pass_seconds(100)
         assert queue.bodies(receiver="late") == ["later"]
 
-    def test_what_left_before_is_not_in_it(self, world: World, make_queue: MakeQueue) -> None:
+    def test_messages_gone_before_are_not_in_it(self, world: World, make_queue: MakeQueue) -> None:
         make_queue("dead")
         queue = make_queue(rewind_seconds=3_600, dead_letter={"queue": "dead", "max_receives": 5})
         sent = queue.send("deleted", "dead", "left")
@@ -263,7 +263,7 @@ class TestConsumersMeanwhile:
             _change_due_times,
         ],
     )
-    def test_what_they_do_takes_nothing_from_the_backlog(
+    def test_consumers_take_nothing_from_the_backlog(
         self,
         world: World,
         make_queue: MakeQueue,
@@ -294,7 +294,7 @@ class TestConsumersMeanwhile:
         received += queue.receive_all(receiver="late")
         assert sorted(each["body"] for each in received) == bodies
 
-    def test_a_function_that_runs_meanwhile_takes_nothing_from_it(
+    def test_a_function_running_meanwhile_takes_nothing_from_it(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue = make_queue(invoke={"function": "handler"}, visibility_timeout_seconds=100)
@@ -316,7 +316,7 @@ class TestConsumersMeanwhile:
         assert filled(queue) == ["fails", "works", "works alone"]
         assert calls > 0
 
-    def test_what_its_sender_takes_back_is_gone(self, world: World, queue: TestQueue) -> None:
+    def test_a_cancelled_message_is_gone(self, world: World, queue: TestQueue) -> None:
         (sent,) = queue.send("x", delay_seconds=100)
         begin(queue)
 
@@ -354,7 +354,7 @@ class TestConsumersMeanwhile:
         assert queue.client.get(f"/operations/{operation}").json["state"] == "succeeded"
         assert queue.bodies() == ["a", "b"]
 
-    def test_what_is_sent_meanwhile_comes_behind(self, world: World, queue: TestQueue) -> None:
+    def test_a_message_sent_meanwhile_comes_behind(self, world: World, queue: TestQueue) -> None:
         queue.send("old")
         shown = begin(queue)
         backfill = world.invoked.popleft()  # it is late
@@ -398,7 +398,7 @@ class TestFailures:
     @pytest.mark.few(3)
     @pytest.mark.parametrize("applied", [False, True])
     @pytest.mark.parametrize("ordered", [False, True])
-    def test_an_operation_that_stops_anywhere_gives_everything_once(
+    def test_an_operation_stopping_anywhere_gives_everything_once(
         self,
         world: World,
         make_queue: MakeQueue,
@@ -426,7 +426,7 @@ class TestFailures:
         raise AssertionError("200 calls were not enough")
 
     @pytest.mark.parametrize("applied", [False, True])
-    def test_a_creation_that_stops_anywhere_leaves_a_receiver_with_the_backlog_or_none(
+    def test_a_creation_stopping_anywhere_leaves_a_receiver_with_the_backlog_or_none(
         self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, applied: bool
     ) -> None:
         queue = make_queue()
@@ -506,7 +506,7 @@ class TestCost:
 
         assert life() == 1
 
-    def test_a_copy_costs_a_write_unit_for_messages_that_were_sent_together(
+    def test_a_copy_costs_a_write_unit_for_messages_sent_together(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         def cost(count: int) -> float:

@@ -117,7 +117,7 @@ def _collect(group: Group, received: list[Message]) -> None:
     received += group.receive(tries=2)
 
 
-def test_what_expired_and_was_not_removed_is_passed(world: World, make_queue: MakeQueue) -> None:
+def test_expired_messages_not_yet_removed_are_passed(world: World, make_queue: MakeQueue) -> None:
     """TTL may be two days late, and nothing else removes what nobody received."""
     queue = make_queue(ordered=True, message_retention_seconds=60)
     for number in range(100):
@@ -131,7 +131,7 @@ def test_what_expired_and_was_not_removed_is_passed(world: World, make_queue: Ma
 
 
 @pytest.mark.long
-def test_a_function_gets_what_is_behind_many_dead_letters(subscription: Group) -> None:
+def test_a_function_gets_the_message_behind_many_dead_letters(subscription: Group) -> None:
     called: list[str] = []
 
     def handle(event: dict[str, Any]) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def test_a_function_gets_what_is_behind_many_dead_letters(subscription: Group) -
 
 
 @pytest.mark.writes_by_hand
-def test_what_is_put_late_before_them_is_found_by_the_next_pass(subscription: Group) -> None:
+def test_a_copy_put_late_before_them_is_found_by_the_next_pass(subscription: Group) -> None:
     """A fan-out that is done again puts copies under the keys that they were to have."""
     world = subscription.world
     subscription.send()
@@ -170,7 +170,7 @@ def test_what_is_put_late_before_them_is_found_by_the_next_pass(subscription: Gr
     assert [message["body"] for message in subscription.receive(tries=4)] == ["m0"]
 
 
-def test_a_mark_is_not_ahead_of_a_call_that_may_still_put(subscription: Group) -> None:
+def test_a_mark_is_not_ahead_of_an_unfinished_call(subscription: Group) -> None:
     """A send that took a lower number may store it as long as its call lasts."""
     subscription.end(40)
 
@@ -180,7 +180,7 @@ def test_a_mark_is_not_ahead_of_a_call_that_may_still_put(subscription: Group) -
     assert subscription.marks() == [1]
 
 
-def test_a_rewind_brings_back_what_is_before_the_mark(
+def test_a_rewind_brings_back_messages_before_the_mark(
     rewindable: Group, now: Callable[..., str]
 ) -> None:
     start, first = now(), rewindable.send()
@@ -200,7 +200,7 @@ def test_a_rewind_brings_back_what_is_before_the_mark(
         rewindable.source.delete(*received)
 
 
-def test_a_look_that_a_rewind_overtakes_leaves_no_mark(
+def test_a_look_overtaken_by_a_rewind_leaves_no_mark(
     rewindable: Group, now: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It read the beginning before the rewind, and would pass what has come back since."""

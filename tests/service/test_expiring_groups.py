@@ -79,7 +79,7 @@ def last_minutes(world: World, published_ms: int, minutes: int = 6) -> None:
     ],
 )
 @pytest.mark.parametrize(("comes_back", "received_again"), [(True, True), (False, False)])
-def test_a_message_whose_consumers_are_gone_is_not_lost_in_silence(
+def test_a_message_of_gone_consumers_is_not_lost_in_silence(
     world: World,
     topic: TestTopic,
     dead: TestQueue,
@@ -107,7 +107,7 @@ def test_a_message_whose_consumers_are_gone_is_not_lost_in_silence(
     assert group.show()["counts"] == {"active": 0, "inactive": 0, "delayed": 0}
 
 
-def test_what_was_never_received_can_be_received_to_its_end(
+def test_an_unreceived_message_can_be_received_to_its_end(
     world: World, topic: TestTopic, dead: TestQueue
 ) -> None:
     group = topic.subscribe("group", dead_letter_queue="dead")
@@ -122,7 +122,7 @@ def test_what_was_never_received_can_be_received_to_its_end(
 
 
 @pytest.mark.parametrize("alive", [True, False])
-def test_what_waits_behind_an_endless_retry_is_not_lost(
+def test_a_message_behind_an_endless_retry_is_not_lost(
     world: World, topic: TestTopic, dead: TestQueue, alive: bool
 ) -> None:
     retry = {"policy": "ordered", "interval_seconds": 30}
@@ -148,7 +148,7 @@ def test_what_waits_behind_an_endless_retry_is_not_lost(
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_a_group_whose_head_was_never_received_is_left_alone(
+def test_a_group_with_an_unreceived_head_is_left_alone(
     world: World, topic: TestTopic, dead: TestQueue, ordered: bool
 ) -> None:
     topic.subscribe("group", ordered=ordered, dead_letter_queue="dead")
@@ -162,7 +162,7 @@ def test_a_group_whose_head_was_never_received_is_left_alone(
 
 
 @pytest.mark.parametrize("handed_over", [True, False])
-def test_the_first_of_an_own_queue_is_made_by_who_moves_it(
+def test_an_own_dead_letter_queue_is_made_by_its_first_mover(
     world: World, alice: Client, topic: TestTopic, handed_over: bool
 ) -> None:
     group = topic.subscribe("group", retry={"policy": "http_unordered"})
@@ -206,7 +206,7 @@ class TestLastMinute:
     @pytest.mark.parametrize("lease_seconds", [70, 3_600])
     @pytest.mark.parametrize("late_seconds", [1, 400, 3_500])
     @pytest.mark.parametrize("ordered", [False, True])
-    def test_what_was_held_moves_to_the_dead_letter_queue(
+    def test_held_messages_move_to_the_dead_letter_queue(
         self,
         world: World,
         topic: TestTopic,
@@ -241,7 +241,7 @@ class TestLastMinute:
         assert sum(dead.counts().values()) == 5
 
     @pytest.mark.parametrize("delay_seconds", [0, 30, 3_000])
-    def test_what_was_given_back_moves_as_well(
+    def test_given_back_messages_move_as_well(
         self, world: World, topic: TestTopic, dead: TestQueue, delay_seconds: int
     ) -> None:
         group = topic.subscribe("group", dead_letter_queue="dead")
@@ -257,7 +257,7 @@ class TestLastMinute:
 
         assert sorted(each["body"] for each in dead.receive_all()) == ["a", "b"]
 
-    def test_a_store_that_refuses_the_move_is_asked_again(
+    def test_a_store_refusing_the_move_is_asked_again(
         self, world: World, topic: TestTopic, dead: TestQueue
     ) -> None:
         group = topic.subscribe("group", dead_letter_queue="dead")
@@ -286,7 +286,7 @@ class TestLastMinute:
 
         assert [each["body"] for each in dead.receive_all()] == ["x"]
 
-    def test_a_sweep_reads_what_expired_once(
+    def test_a_sweep_reads_expired_messages_once(
         self, world: World, topic: TestTopic, dead: TestQueue
     ) -> None:
         topic.subscribe("group", dead_letter_queue="dead")

@@ -93,7 +93,7 @@ def test_one_of_a_kind_is_written_in_ten_seconds(
     assert list(dict.fromkeys(seen)) == ["0", "4"]
 
 
-def test_they_are_gone_a_day_later_and_where_nobody_asks_any_more(
+def test_they_are_gone_a_day_later_and_without_keep_answers(
     world: World, topic: TestTopic, schedules: Schedules
 ) -> None:
     web = topic.subscribe("web", "http", keep_answers=True, **RETRIES)
@@ -130,7 +130,7 @@ def test_a_post_is_settled_though_its_answer_cannot_be_kept(
     assert topic.trace(message["id"])["web"]["state"] == "delivered"
 
 
-def test_a_letter_that_the_cut_goes_through_is_left_out(world: World, topic: TestTopic) -> None:
+def test_a_letter_cut_in_two_is_left_out(world: World, topic: TestTopic) -> None:
     web = topic.subscribe("web", "http", keep_answers=True, **RETRIES)
     body = ("é" * 600).encode()[:1_023]
     answer(world, ("status 503", AnswerSample(body=body, cut=True)))
@@ -173,7 +173,7 @@ def test_one_costs_three_write_units_and_a_look_at_twenty_six_read_units(
 
 
 @pytest.mark.parametrize("protocol", ["pull", "queue"])
-def test_what_posts_nothing_keeps_no_answers(topic: TestTopic, protocol: str) -> None:
+def test_protocols_without_posts_keep_no_answers(topic: TestTopic, protocol: str) -> None:
     topic.client.put("/queues/q", {})
     given = {"endpoint": "q"} if protocol == "queue" else {}
     topic.subscribe("other", protocol, keep_answers=False, **given)

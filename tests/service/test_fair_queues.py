@@ -108,9 +108,7 @@ class TestTurns:
             assert sorted(Counter(groups(queue.receive(16))).values()) == [4, 4, 4, 4]
         assert sorted(Counter(groups(queue.receive(10))).values()) == [1, 3, 3, 3]
 
-    def test_what_is_missing_is_shared_out_among_those_that_have_more(
-        self, queue: TestQueue
-    ) -> None:
+    def test_a_missing_share_is_divided_among_larger_groups(self, queue: TestQueue) -> None:
         queue.send("x", group="one")
         fill(queue, "loud", 40)
         fill(queue, "louder", 80)
@@ -204,7 +202,9 @@ class TestInFlight:
         assert Counter(groups(held)) == {"limited": 5, "in one parcel": 5, "small": 1}
         assert queue.receive(1) == []
 
-    def test_what_is_over_it_waits_in_its_order(self, world: World, make_queue: MakeQueue) -> None:
+    def test_messages_over_it_wait_in_their_order(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
         queue = make_queue("orders", fair=True, partitions=1, max_in_flight=2)
         for number in range(12):
             queue.send(f"{number:02}", group="limited")
@@ -216,7 +216,7 @@ class TestInFlight:
             queue.delete(*held)
         assert got == [f"{number:02}" for number in range(12)]
 
-    def test_leases_that_end_make_room(self, world: World, make_queue: MakeQueue) -> None:
+    def test_ended_leases_make_room(self, world: World, make_queue: MakeQueue) -> None:
         queue = make_queue("orders", fair=True, partitions=1, max_in_flight=3)
         for _ in range(9):
             queue.send("x", group="limited")
@@ -246,7 +246,7 @@ class TestInFlight:
         assert len(queue.receive()) == len(queue.receive(receiver="audit")) == 2
 
     @pytest.mark.parametrize("held", [5, 256])
-    def test_a_group_at_its_limit_costs_what_reading_it_does(
+    def test_a_group_at_its_limit_costs_no_more_than_its_reading(
         self, make_queue: MakeQueue, held: int
     ) -> None:
         queue = make_queue("orders", fair=True, partitions=1, max_in_flight=held)
@@ -308,7 +308,7 @@ class TestRepetitions:
 
 
 class TestSettlement:
-    def test_what_is_given_back_stays_in_its_group(self, world: World, queue: TestQueue) -> None:
+    def test_a_given_back_message_stays_in_its_group(self, world: World, queue: TestQueue) -> None:
         fill(queue, "loud", 60)
         queue.send("x", group="quiet")
         world.clock.pass_seconds(5)
@@ -436,7 +436,7 @@ class TestCopies:
         assert len(queue.receive_all(receiver="audit")) == 62
         assert all(len(item["sk"]["S"].split("#")[0]) == 24 for item in parcels(world))
 
-    def test_what_is_published_has_the_turn_of_its_group(
+    def test_a_published_message_has_the_turn_of_its_group(
         self, world: World, queue: TestQueue, topic: TestTopic
     ) -> None:
         topic.subscribe("all", protocol="queue", endpoint="orders")
@@ -448,7 +448,7 @@ class TestCopies:
         assert "quiet" in groups(received)
         assert len(queue.receive_all()) == 80
 
-    def test_what_is_published_for_later_comes_then(
+    def test_a_message_published_for_later_comes_then(
         self, world: World, queue: TestQueue, topic: TestTopic
     ) -> None:
         topic.subscribe("all", protocol="queue", endpoint="orders")

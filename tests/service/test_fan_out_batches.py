@@ -47,7 +47,7 @@ class TestNotices:
         world.settle()
         assert len(subscriber.bodies("one")) == len(subscriber.bodies("two")) == COUNT
 
-    def test_it_is_told_of_what_is_done_also_where_the_batch_stops(
+    def test_it_is_told_of_done_work_also_if_the_batch_stops(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         topic.subscribe("web", "http")
@@ -61,7 +61,7 @@ class TestNotices:
         assert failures == [{"itemIdentifier": records[-1]["dynamodb"]["SequenceNumber"]}]
         assert pushes(world) == ["web"]
 
-    def test_one_that_cannot_be_told_is_found_by_the_sweep(
+    def test_one_not_told_is_found_by_the_sweep(
         self,
         world: World,
         topic: TestTopic,
@@ -83,7 +83,7 @@ class TestNotices:
 
 
 class TestStopping:
-    def test_a_store_that_takes_nothing_stops_the_batch_at_the_first(
+    def test_a_store_taking_nothing_stops_the_batch_at_the_first(
         self, world: World, topic: TestTopic
     ) -> None:
         topic.subscribe("group")
@@ -94,7 +94,7 @@ class TestStopping:
         assert fault.refused < 10  # nothing behind it is tried
         assert not world.invoked
 
-    def test_it_stops_before_its_time_is_over_and_tells_what_is_done(
+    def test_it_stops_before_its_time_is_over_and_tells_its_progress(
         self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
         entries = [read_entry(record) for record in publish(topic)]
@@ -156,7 +156,9 @@ class TestNews:
         states = {name: each["state"] for name, each in topic.trace(f"Msg-{send_id}0").items()}
         assert states == {"before": "pending", "news": "pending"}
 
-    def test_one_that_is_gone_costs_one_look_a_second(self, world: World, topic: TestTopic) -> None:
+    def test_a_deleted_subscription_costs_one_look_a_second(
+        self, world: World, topic: TestTopic
+    ) -> None:
         topic.subscribe("stays")
         topic.subscribe("goes")
         records = publish(topic)
@@ -174,7 +176,7 @@ class TestNews:
         assert queries <= 2
 
 
-def test_a_queue_that_is_changed_gets_what_is_published_from_then_on_by_its_new_attributes(
+def test_a_changed_queue_gets_later_publishes_by_its_new_attributes(
     cloud: World,
 ) -> None:
     """With caches of their own for each function: the change waits for their second to end."""
@@ -199,7 +201,7 @@ class TestCopiesThatMoved:
         queue.send("x")
         world.settle()
 
-    def test_a_copy_that_was_given_back_is_there_once(self, world: World, queue: TestQueue) -> None:
+    def test_a_given_back_copy_is_there_once(self, world: World, queue: TestQueue) -> None:
         self.send_a_copy(world, queue)
         (copy,) = queue.receive(receiver="audit")
         world.clock.pass_seconds(10)

@@ -136,7 +136,7 @@ class TestCrashes:
         world.run("replay", {"parked": group.id})
         assert not parking_lot.exists(world.core, group.id)
 
-    def test_what_is_aside_is_handed_out_by_one_at_a_time(
+    def test_parked_messages_are_handed_out_by_one_at_a_time(
         self, world: World, topic: TestTopic
     ) -> None:
         group = topic.subscribe("group", ordered=True)
@@ -172,7 +172,7 @@ class TestNeighbours:
         assert sorted(consumer.bodies) == [*BODIES, "m4"]
         assert late.bodies == [*BODIES, "m4"]
 
-    def test_a_share_that_fails_costs_its_reader_three_tries_a_batch(
+    def test_a_failing_share_costs_its_reader_three_tries_a_batch(
         self, world: World, topic: TestTopic
     ) -> None:
         throttled = topic.subscribe("throttled")

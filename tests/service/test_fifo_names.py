@@ -34,9 +34,7 @@ def test_others_may_not(alice: Client, name: str) -> None:
 
 
 @pytest.mark.parametrize("names", [("orders.fifo", "orders_fifo"), ("orders_fifo", "orders.fifo")])
-def test_there_is_one_of_the_two_names_that_sqs_knows(
-    alice: Client, names: tuple[str, str]
-) -> None:
+def test_only_one_of_sqs_two_names_exists(alice: Client, names: tuple[str, str]) -> None:
     first, second = names
     assert alice.put(f"/queues/{first}", ORDERED).status == 201
     refused = alice.put(f"/queues/{second}", ORDERED)

@@ -86,7 +86,7 @@ def test_nothing_waits_and_nothing_is_stuck_in_an_empty_deployment(figures: Figu
     assert figures.told("sweep") == {}
 
 
-def test_half_messages_that_nobody_decided_are_counted_once(
+def test_undecided_half_messages_are_counted_once(
     world: World, topic: TestTopic, figures: Figures
 ) -> None:
     producers = Producers(topic)
@@ -101,7 +101,7 @@ def test_half_messages_that_nobody_decided_are_counted_once(
 
 
 @pytest.mark.writes_by_hand
-def test_a_write_that_no_step_allows_is_counted_and_named(
+def test_an_unlawful_write_is_counted_and_named(
     world: World, queue: TestQueue, figures: Figures, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue.send("a")
@@ -117,7 +117,7 @@ def test_a_write_that_no_step_allows_is_counted_and_named(
     assert "from free to deleted" in caplog.text
 
 
-def test_the_age_is_that_of_the_oldest_message_which_nobody_took(
+def test_the_oldest_untaken_message_gives_the_age(
     world: World, make_queue: MakeQueue, figures: Figures
 ) -> None:
     first, second = make_queue("first"), make_queue("second")
@@ -133,7 +133,7 @@ def test_the_age_is_that_of_the_oldest_message_which_nobody_took(
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_what_is_held_or_purged_or_delayed_does_not_wait(
+def test_held_purged_and_delayed_messages_do_not_wait(
     world: World, make_queue: MakeQueue, figures: Figures, ordered: bool
 ) -> None:
     queue = make_queue("orders", ordered=ordered)
@@ -183,7 +183,7 @@ def test_dead_letters_are_told_when_they_are_counted(
     assert figures.told("meter") == {}
 
 
-def test_a_retry_that_nobody_is_at_is_stuck_until_it_is_started_anew(
+def test_an_abandoned_retry_is_stuck_until_it_is_started_anew(
     world: World,
     topic: TestTopic,
     subscriber: Subscriber,
@@ -238,12 +238,12 @@ def posted_twice(
     return figures
 
 
-def test_posts_are_counted_apart_from_what_they_deliver(posted_twice: Figures) -> None:
+def test_posts_are_counted_apart_from_deliveries(posted_twice: Figures) -> None:
     told = posted_twice.logged()
     assert {declared.ATTEMPTS.name: 1, DELIVERED: 1}.items() <= told.items()
 
 
-def test_every_figure_has_the_unit_and_the_name_that_it_is_declared_with(
+def test_every_figure_has_its_declared_unit_and_name(
     world: World, make_queue: MakeQueue, figures: Figures
 ) -> None:
     make_queue("orders").send("x")
@@ -258,7 +258,7 @@ def test_every_figure_has_the_unit_and_the_name_that_it_is_declared_with(
     assert {unit for name, unit in known.items() if name.endswith("_seconds")} == {"Seconds"}
 
 
-def test_where_nobody_gets_figures_nothing_is_read_for_them(world: World) -> None:
+def test_without_a_receiver_of_figures_nothing_is_read_for_them(world: World) -> None:
     world.run("sweep")
     without = world.units(lambda: world.run("sweep"))[1]
     declared.send_to(lambda values: None)
@@ -346,7 +346,7 @@ def test_how_long_a_receive_took_is_told_without_its_wait(
 
 
 @pytest.mark.usefixtures("slow_store")
-def test_a_message_that_ends_a_wait_has_its_claim_counted(
+def test_a_message_ending_a_wait_has_its_claim_counted(
     world: World, make_queue: MakeQueue, figures: Figures
 ) -> None:
     queue = make_queue("orders", partitions=1, delay_seconds=5)

@@ -63,7 +63,7 @@ def partitions_used(world: World) -> set[str]:
 
 @pytest.mark.parametrize("wait_seconds", [0, 1, 20])
 @pytest.mark.parametrize("count", [3, 10, 16])
-def test_one_receive_gets_what_waits_in_four_partitions(
+def test_one_receive_gets_the_messages_of_four_partitions(
     world: World, make_queue: MakeQueue, count: int, wait_seconds: int
 ) -> None:
     for number in range(6):
@@ -187,7 +187,7 @@ def test_a_slow_store_does_not_use_the_leases_up(
 
 class TestWaits:
     @pytest.mark.parametrize("partitions", [4, 16])
-    def test_a_look_of_a_wait_answers_what_it_found(
+    def test_a_look_of_a_wait_answers_its_messages(
         self, world: World, make_queue: MakeQueue, looks: Looks, partitions: int
     ) -> None:
         queue = make_queue(partitions=partitions)
@@ -229,7 +229,7 @@ class TestRepeats:
         assert len(fewer) == 5
         assert {each["id"] for each in fewer} < {each["id"] for each in first}
 
-    def test_gaps_of_what_was_deleted_do_not_end_it(
+    def test_gaps_of_deleted_messages_do_not_end_it(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue = make_queue(partitions=16)

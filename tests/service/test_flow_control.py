@@ -50,7 +50,7 @@ class TestContract:
 
 class TestRate:
     @pytest.mark.parametrize("rate", [1, 3, 20, 50])
-    def test_what_is_over_it_waits_in_order(
+    def test_messages_over_it_wait_in_order(
         self, topic: TestTopic, subscriber: Subscriber, rate: int
     ) -> None:
         topic.subscribe("web", "http", rate=rate)
@@ -67,7 +67,7 @@ class TestRate:
         assert busiest_second(subscriber) <= rate
         assert seconds_of(subscriber) <= 96 / rate / 0.9 + 0.1
 
-    def test_one_holder_begins_where_the_one_before_it_was(
+    def test_a_holder_goes_on_from_its_predecessor(
         self, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         topic.subscribe("web", "http", rate=2)
@@ -87,7 +87,7 @@ class TestRate:
         assert world.clock.now_ms() - before_ms < 100
 
     @pytest.mark.parametrize("ahead", [-1.9, 1.9])
-    def test_clocks_that_differ_do_not_add_to_it(self, cloud: World, ahead: int) -> None:
+    def test_differing_clocks_do_not_add_to_it(self, cloud: World, ahead: int) -> None:
         """The next holder's clock may say that a second is over; another second's worth is not."""
         subscriber, topic = cloud.subscriber(), TestTopic(cloud.client("alice"))
         topic.subscribe("web", "http", rate=10)
@@ -126,7 +126,7 @@ class TestRate:
         assert len({each.text for each in subscriber.taken}) == 32
         assert busiest_second(subscriber) <= 5
 
-    def test_of_a_holder_that_crashed_all_counts_as_spent(self, alice: Client) -> None:
+    def test_all_of_a_crashed_holder_counts_as_spent(self, alice: Client) -> None:
         world = alice.world
         for at in range(2, 30, 9):
             subscriber = world.subscriber()
@@ -201,7 +201,7 @@ class TestRate:
 
 
 class TestPace:
-    def test_threads_that_were_let_through_take_their_tokens_one_by_one(self, world: World) -> None:
+    def test_threads_let_through_take_their_tokens_one_by_one(self, world: World) -> None:
         world.core = replace(world.core, window=adapters.ThreadWindow)
         pace, lock = Pace(5), threading.Lock()
         started: list[int] = []
@@ -221,7 +221,7 @@ class TestPace:
         assert len(started) == 20
         assert max(sum(t <= each < t + 1_000 for each in started) for t in started) <= 5
 
-    def test_nothing_is_let_through_that_would_have_to_wait(self) -> None:
+    def test_nothing_with_a_wait_is_let_through(self) -> None:
         pace = Pace(100)
         let = 0
         while not pace.wait_ms(1_000):
@@ -253,7 +253,7 @@ class TestPace:
             assert times[place + rate] - times[place] >= 1_000
         assert len(times) >= 20 * rate * 0.9
 
-    def test_a_bucket_that_was_left_is_no_emptier_than_empty(self) -> None:
+    def test_a_taken_over_bucket_is_no_emptier_than_empty(self) -> None:
         assert taken_over(10, 0, 50_000, 2_000, dirty=False).wait_ms(50_000) == 0
         assert taken_over(10, 90_000, 50_000, 2_000, dirty=False).wait_ms(50_000) == 101
         assert taken_over(10, 0, 50_000, 2_000, dirty=True).wait_ms(50_000) == 101

@@ -104,7 +104,7 @@ def test_a_message_waits_no_longer_than_it_lives(world: World, make_queue: MakeQ
     assert queue.receive() == []
 
 
-def test_what_waits_long_does_not_stand_in_the_way(world: World, queue: TestQueue) -> None:
+def test_messages_waiting_long_do_not_stand_in_the_way(world: World, queue: TestQueue) -> None:
     queue.send(*"abcdefghijklmnop")
     queue.give_back(*queue.receive(), delay_seconds=7_200)
     queue.send("next")

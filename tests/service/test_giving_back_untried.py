@@ -110,7 +110,7 @@ def test_a_receipt_does_it_once(world: World, queue: TestQueue, age: int) -> Non
     assert [count(message) for message in queue.receive()] == [2]
 
 
-def test_a_lease_that_ran_out_may_still_be_given_back(world: World, queue: TestQueue) -> None:
+def test_an_expired_lease_may_still_be_given_back(world: World, queue: TestQueue) -> None:
     queue.send("a")
     (held,) = queue.receive(visibility_timeout_seconds=1)
     world.clock.pass_seconds(20)
@@ -140,7 +140,7 @@ def test_it_does_not_wait_for_a_retry(
     assert to_ms(shown["visible_at"]) == world.clock.now_ms() + 100_000
 
 
-def test_a_policy_that_ends_counts_only_tried_receives(world: World, topic: TestTopic) -> None:
+def test_a_finite_policy_counts_only_tried_receives(world: World, topic: TestTopic) -> None:
     topic.client.put("/queues/dead", {})
     retry = {"policy": "custom", "waits": [1]}
     group = topic.subscribe("group", retry=retry, dead_letter_queue="dead")
@@ -229,7 +229,7 @@ def test_a_dead_letter_says_how_often_it_was_tried(
     assert count(letter) == 1
 
 
-def test_one_that_is_too_old_when_it_is_given_back_keeps_its_count(
+def test_one_too_old_when_given_back_keeps_its_count(
     world: World, dead: TestQueue, make_queue: MakeQueue
 ) -> None:
     queue = make_queue(
@@ -257,7 +257,7 @@ def test_a_look_up_and_a_peek_show_the_same_count(alice: Client, queue: TestQueu
 
 
 @pytest.mark.parametrize("age", AGES)
-def test_it_is_no_message_that_nobody_has_received(
+def test_it_is_no_unreceived_message(
     world: World, alice: Client, queue: TestQueue, age: int
 ) -> None:
     """A consumer saw it, so that its sender cannot take it back."""

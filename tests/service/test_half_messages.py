@@ -46,7 +46,7 @@ class TestDeciding:
         assert log_bodies(topic.log()) == log_bodies(eyes.log()) == ["a", "b"]
         assert topic.trace(entries[0]["id"])["group"]["attempts"] == 1
 
-    def test_nobody_ever_sees_one_that_is_rolled_back(
+    def test_nobody_ever_sees_a_rolled_back_one(
         self, world: World, topic: TestTopic, group: TestSubscription, producers: Producers
     ) -> None:
         handle = producers.prepare("a")
@@ -98,7 +98,7 @@ class TestDeciding:
         assert [each["body"] for each in received] == ["2", "1"]
         assert to_ms(received[1]["expires_at"]) - to_ms(entry["sent_at"]) == DAY * 1000
 
-    def test_a_message_that_nobody_gets_is_committed_too(
+    def test_a_message_without_receivers_is_committed_too(
         self, world: World, topic: TestTopic, producers: Producers
     ) -> None:
         topic.subscribe("other", filter={"tags": ["x"]})
@@ -155,7 +155,7 @@ class TestRepeating:
         assert producers.receive() == []
         assert producers.marks() == []
 
-    def test_a_commit_whose_transaction_was_refused_by_a_rollback_is_a_conflict(
+    def test_a_commit_overtaken_by_a_rollback_is_a_conflict(
         self,
         world: World,
         group: TestSubscription,
@@ -241,7 +241,7 @@ class TestChecking:
         assert group.bodies() == ["a"]
         assert producers.marks() == []
 
-    def test_what_is_decided_is_not_asked_for(self, world: World, producers: Producers) -> None:
+    def test_a_decided_message_is_not_asked_for(self, world: World, producers: Producers) -> None:
         producers.topic.subscribe("group")
         handles = [producers.prepare(str(n), check_after_seconds=1) for n in range(3)]
         producers.commit(handles[0])
@@ -313,7 +313,7 @@ class TestChecking:
         assert producers.marks() == []
 
     @pytest.mark.parametrize("asked", [False, True])
-    def test_one_that_nobody_asks_for_is_over_after_a_day(
+    def test_an_undecided_one_is_over_after_a_day(
         self,
         world: World,
         producers: Producers,
@@ -372,7 +372,7 @@ class TestChecking:
 
         assert sorted(asked) == sorted(made)
 
-    def test_a_checks_answer_is_within_what_lambda_takes(
+    def test_a_checks_answer_is_within_lambdas_limit(
         self, world: World, producers: Producers
     ) -> None:
         for _ in range(10):
@@ -412,7 +412,9 @@ class TestAccounts:
 
 
 class TestRefusals:
-    def test_handles_of_others_and_what_is_none(self, producers: Producers, alice: Client) -> None:
+    def test_foreign_and_invalid_handles_are_refused(
+        self, producers: Producers, alice: Client
+    ) -> None:
         handle = producers.prepare("a")
         other = Producers(TestTopic(alice, "other"))
         for verb in ("commit", "rollback"):
@@ -425,7 +427,7 @@ class TestRefusals:
 class TestFailing:
     @pytest.mark.parametrize("verb", ["commit", "rollback"])
     @pytest.mark.parametrize("applied", [False, True])
-    def test_a_decision_that_fails_anywhere_can_be_repeated(
+    def test_a_decision_failing_anywhere_can_be_repeated(
         self, verb: str, applied: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for at in range(20):
@@ -506,7 +508,7 @@ def _stopped_at(at: int, last: str, monkeypatch: pytest.MonkeyPatch, *, applied:
 
 
 class TestFigures:
-    def test_only_what_is_committed_is_metered_as_published(
+    def test_only_committed_messages_are_metered_as_published(
         self, world: World, topic: TestTopic, producers: Producers
     ) -> None:
         topic.subscribe("group")

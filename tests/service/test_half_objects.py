@@ -50,7 +50,7 @@ def test_the_copy_lives_as_long_as_the_publish(
     assert sorted(bodies(topic.client.receive("slow"))) == sorted(bodies(messages))
 
 
-def test_a_commit_that_the_bucket_refuses_changes_nothing(
+def test_a_commit_refused_by_the_bucket_changes_nothing(
     group: TestSubscription, producers: Producers, bucket: Bucket
 ) -> None:
     messages = large()
@@ -64,7 +64,7 @@ def test_a_commit_that_the_bucket_refuses_changes_nothing(
     assert len(group.receive_all()) == len(messages)
 
 
-def test_one_whose_object_is_lost_is_not_published(
+def test_one_with_a_lost_object_is_not_published(
     group: TestSubscription, producers: Producers, bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
     handle = producers.prepare(*large())
@@ -76,7 +76,7 @@ def test_one_whose_object_is_lost_is_not_published(
     producers.roll_back(handle)
 
 
-def test_a_check_that_cannot_be_read_is_none(
+def test_an_unreadable_check_does_not_count(
     world: World, producers: Producers, bucket: Bucket
 ) -> None:
     producers.prepare(*large(), check_after_seconds=1, max_checks=1)
@@ -88,7 +88,7 @@ def test_a_check_that_cannot_be_read_is_none(
     assert [each["checks"] for each in producers.receive()] == [1]
 
 
-def test_where_the_bucket_refuses_the_table_has_them(
+def test_if_the_bucket_refuses_the_table_has_them(
     group: TestSubscription, producers: Producers, bucket: Bucket
 ) -> None:
     bucket.refused = {"put"}

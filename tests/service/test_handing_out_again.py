@@ -73,7 +73,7 @@ def in_turn(queue: TestQueue, **fields: Any) -> list[str]:
 
 
 class TestByTheSweep:
-    def test_each_reader_gets_a_stretch_that_was_given_up_once(
+    def test_each_reader_gets_a_given_up_stretch_once(
         self,
         world: World,
         topic: TestTopic,
@@ -154,7 +154,7 @@ class TestByTheSweep:
         assert taken(group) == ["a"]
         assert not world.unprocessed.bodies()
 
-    def test_one_that_could_not_be_removed_starts_no_second_operation(
+    def test_an_unremoved_stretch_starts_no_second_operation(
         self, world: World, topic: TestTopic, group: TestSubscription, broken: Callable[[], None]
     ) -> None:
         publish_apart(topic, "a")
@@ -169,7 +169,7 @@ class TestByTheSweep:
         assert len(operations.of_deployment(world.core)) == 1
         assert taken(group) == ["a"]
 
-    def test_a_stretch_that_is_too_old_stays(
+    def test_a_too_old_stretch_stays(
         self, world: World, topic: TestTopic, broken: Callable[[], None]
     ) -> None:
         topic.subscribe("group")
@@ -198,7 +198,7 @@ class TestByTheSweep:
 
 
 class TestOnRequest:
-    def test_what_was_published_since_a_time_is_handed_out(
+    def test_publishes_since_a_time_are_handed_out(
         self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
         publish_apart(topic, "before")
@@ -215,7 +215,7 @@ class TestOnRequest:
         shown = state(world, shown["operation"])
         assert (shown["state"], shown["records"], shown["too_old"]) == ("succeeded", 3, 0)
 
-    def test_readers_that_keep_their_parcels_get_nothing_twice(
+    def test_readers_with_kept_parcels_get_nothing_twice(
         self,
         world: World,
         topic: TestTopic,
@@ -256,7 +256,7 @@ class TestOnRequest:
         world.clock.pass_seconds(7_200)
         assert taken(group) == ["a"]
 
-    def test_it_goes_on_where_it_stopped(
+    def test_it_goes_on_from_its_saved_place(
         self,
         world: World,
         make_queue: MakeQueue,
@@ -289,7 +289,7 @@ class TestOnRequest:
         for queue in queues:
             assert taken(queue, receiver="beside") == list("stuvw")
 
-    def test_a_store_that_fails_is_tried_again_by_the_sweep(
+    def test_a_failing_store_is_tried_again_by_the_sweep(
         self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:
         since_ms = world.clock.now_ms()

@@ -116,7 +116,7 @@ def test_a_first_delivery_is_seen_though_thousands_were_just_received(
     assert len(late) == 6
 
 
-def test_a_send_that_was_long_on_its_way_is_seen_within_half_a_second_of_being_stored(
+def test_a_late_send_is_seen_within_half_a_second_of_being_stored(
     world: World, queue: TestQueue
 ) -> None:
     receivers = busy(world, queue, 3)
@@ -133,7 +133,7 @@ def test_a_send_that_was_long_on_its_way_is_seen_within_half_a_second_of_being_s
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("environments", [1, 10])
-def test_leases_that_end_are_all_seen_within_30_seconds(
+def test_expired_leases_are_all_seen_within_30_seconds(
     world: World, queue: TestQueue, environments: int
 ) -> None:
     """40 at once, in several places of the head."""
@@ -196,7 +196,7 @@ def test_a_give_back_is_seen_by_another_environment_within_half_a_second(
 
 
 @pytest.mark.long
-def test_what_is_older_costs_20_units_a_second_in_all(world: World, queue: TestQueue) -> None:
+def test_older_messages_cost_20_units_a_second_in_all(world: World, queue: TestQueue) -> None:
     environments = 10
     put_in_flight(world, queue, 2_000, lambda n: n / 25)  # 25 end in each second
     receivers = Environments(world, queue, environments)
@@ -237,7 +237,7 @@ def test_a_mark_goes_when_nothing_is_in_the_way_any_more(world: World, queue: Te
     assert marks(world) == 0
 
 
-def test_a_store_that_refuses_marks_fails_no_receive(world: World, queue: TestQueue) -> None:
+def test_refused_marks_fail_no_receive(world: World, queue: TestQueue) -> None:
     put_in_flight(world, queue, 500)
     Throttled(world, lambda _, request: "H#" in str(request))
     queue.send("x")

@@ -58,7 +58,7 @@ def test_the_next_attempt_is_when_the_url_wants_it_within_bounds(
 
 
 @pytest.mark.parametrize("policy", ["backoff", "exponential_decay"])
-def test_what_a_failing_one_holds_back_waits_as_long(
+def test_messages_behind_a_failing_one_wait_as_long(
     world: World, topic: TestTopic, url: Url, policy: str
 ) -> None:
     topic.subscribe("web", "http", retry={"policy": policy})
@@ -79,7 +79,7 @@ def test_a_time_in_the_header_is_seconds_or_a_date() -> None:
         assert found is None or found >= 0
 
 
-def test_a_url_that_is_gone_is_paused_until_it_is_resumed(
+def test_a_gone_url_is_paused_until_it_is_resumed(
     world: World, alice: Client, topic: TestTopic, url: Url
 ) -> None:
     web = topic.subscribe("web", "http", max_in_flight=1, **RETRIES)
@@ -106,7 +106,7 @@ def test_a_pause_of_its_owner_says_nothing_of_the_url(alice: Client, topic: Test
     assert (shown["paused"], "gone" in shown) == (True, False)
 
 
-def test_a_url_that_hangs_is_shown_after_its_first_timeout(
+def test_a_hanging_url_is_shown_after_its_first_timeout(
     world: World, topic: TestTopic, url: Url
 ) -> None:
     """Its poster goes on with the next messages, and tells so before it is done with all."""

@@ -69,7 +69,7 @@ def queue(make_queue: MakeQueue) -> TestQueue:
     return make_queue(invoke=INVOKE)
 
 
-def test_it_is_called_beside_a_consumer_that_waits(
+def test_it_is_called_beside_a_waiting_consumer(
     world: World, make_queue: MakeQueue, handler: Handler
 ) -> None:
     """With so many partitions a wait leaves items of its own under the queue's id."""
@@ -81,7 +81,7 @@ def test_it_is_called_beside_a_consumer_that_waits(
     assert queue.counts() == {}
 
 
-def test_messages_that_are_not_in_their_parcels_are_handed_over_together(
+def test_messages_outside_their_parcels_are_handed_over_together(
     world: World, make_queue: MakeQueue, handler: Handler
 ) -> None:
     queue = make_queue(partitions=1, invoke=INVOKE)
@@ -113,14 +113,14 @@ class TestAttribute:
         # To end it takes no more than any other change.
         assert ordinary.patch(queue.path, {"invoke": None}).status == 200
 
-    def test_elsewhere_keys_that_manage_queues_set_it(self, world: World) -> None:
+    def test_elsewhere_keys_of_queue_managers_set_it(self, world: World) -> None:
         settings = replace(world.core.settings, functions_by_managers=True)
         world.core = replace(world.core, settings=settings)
         ordinary = world.client("alice")
         assert ordinary.put("/queues/other", {"invoke": INVOKE}).status == 201
         assert ordinary.put("/queues/third", {"invoke": {"function": "unknown"}}).status == 400
 
-    def test_of_subscriptions_groups_that_share_have_it(self, topic: TestTopic) -> None:
+    def test_of_subscriptions_pull_groups_have_it(self, topic: TestTopic) -> None:
         group = topic.subscribe("group", invoke=INVOKE)
         assert group.show()["invoke"] == FULL
         assert group.patch(invoke=None).json["invoke"] is None
@@ -162,7 +162,7 @@ class TestDelivery:
         assert queue.counts() == {}
         assert world.executions == []
 
-    def test_only_what_it_names_comes_again_after_the_visibility_timeout(
+    def test_only_its_named_failures_come_again_after_the_visibility_timeout(
         self, world: World, make_queue: MakeQueue, handler: Handler
     ) -> None:
         queue = make_queue(invoke=INVOKE, visibility_timeout_seconds=300)
@@ -213,7 +213,7 @@ class TestDelivery:
         [None, [{"itemIdentifier": "Msg-of-nobody"}], [{"itemIdentifier": None}], "all"],
         ids=["raise", "unknown id", "no text", "no list"],
     )
-    def test_a_batch_fails_as_a_whole_where_the_function_fails_or_is_not_understood(
+    def test_a_batch_fails_as_a_whole_if_the_function_fails_or_is_not_understood(
         self, world: World, make_queue: MakeQueue, failures: object
     ) -> None:
         queue = make_queue(invoke=INVOKE, visibility_timeout_seconds=3_600)
@@ -230,7 +230,7 @@ class TestDelivery:
         assert queue.counts() == {"inactive": 2}
 
     @pytest.mark.parametrize("answer", [None, {}, {"batchItemFailures": []}, "done", 204])
-    def test_a_batch_succeeds_where_the_answer_names_no_failure(
+    def test_a_batch_succeeds_if_the_answer_names_no_failure(
         self, world: World, queue: TestQueue, answer: Any
     ) -> None:
         world.handle = lambda event: answer
@@ -238,7 +238,7 @@ class TestDelivery:
         world.settle()
         assert queue.counts() == {}
 
-    def test_what_is_never_answered_comes_again_when_its_lease_is_over(
+    def test_an_unanswered_message_comes_again_after_its_lease(
         self, world: World, make_queue: MakeQueue, handler: Handler
     ) -> None:
         queue = make_queue(invoke=INVOKE | {"timeout_seconds": 100})
@@ -254,7 +254,7 @@ class TestDelivery:
         (again_ms,) = handler.times["one"]
         assert 110_000 <= again_ms - begun_ms < 112_000
 
-    def test_a_group_gets_what_is_published(
+    def test_a_group_gets_matching_messages(
         self, world: World, topic: TestTopic, handler: Handler
     ) -> None:
         group = topic.subscribe("group", invoke=INVOKE, filter={"tags": ["paid"]})
@@ -279,7 +279,7 @@ class TestDelivery:
         assert handler.bodies == ["0", "1", "1", "1", "2", "3"]
         assert world.batches[0][0]["attributes"]["MessageGroupId"] == "a"
 
-    def test_dead_letters_that_are_redriven_wake_it_as_well(
+    def test_redriven_dead_letters_wake_it_as_well(
         self, world: World, make_queue: MakeQueue, handler: Handler
     ) -> None:
         make_queue("dead")
@@ -330,7 +330,7 @@ class TestDelivery:
         assert [len(function_batch) for function_batch in batches] == [2, *again]
         assert dead.counts() == {}
 
-    def test_a_queue_without_it_wakes_nobody_and_costs_what_it_did(
+    def test_a_queue_without_it_wakes_nobody_and_costs_no_more(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         make_queue("with", invoke=INVOKE)
@@ -397,7 +397,7 @@ class TestBound:
             assert last._hand_out(following) == "empty"
         assert handler.bodies == ["one"]
 
-    def test_beside_a_call_that_may_still_run_none_begins(
+    def test_no_call_begins_beside_a_possibly_running_one(
         self, world: World, make_queue: MakeQueue, handler: Handler
     ) -> None:
         """Its connection broke at once."""
@@ -416,7 +416,7 @@ class TestBound:
         assert sorted(handler.bodies) == ["one", "two"]
         assert min(min(times) for times in handler.times.values()) >= begun_ms + 60_000
 
-    def test_no_call_begins_that_may_outlast_its_slot_or_its_leases(
+    def test_no_call_may_outlast_its_slot_or_its_leases(
         self, world: World, queue: TestQueue, handler: Handler
     ) -> None:
         """The store is slow once: a claim takes 40 s of the slot's 90 and the lease's 70."""
@@ -449,7 +449,7 @@ class TestBound:
         assert 60 <= min(held_seconds) <= max(held_seconds) <= 90
         assert queue.counts() == {}
 
-    def test_a_worker_that_an_alarm_woke_counts_on_no_other_one_where_clocks_differ(self) -> None:
+    def test_a_worker_woken_by_an_alarm_counts_on_no_other_if_clocks_differ(self) -> None:
         """It was woken on time, and by its own clock it looks early."""
         world = World(shared_caches=False)
         due_ms = world.clock.now_ms() + 70_000
@@ -460,7 +460,7 @@ class TestBound:
         world.engine.close()
 
     @pytest.mark.parametrize("rewinds", [1, 2])
-    def test_a_group_that_is_rewound_while_it_is_called_keeps_its_bound(
+    def test_a_group_rewound_during_a_call_keeps_its_bound(
         self, world: World, topic: TestTopic, handler: Handler, rewinds: int
     ) -> None:
         """The workers that a rewind wakes count the call that began before it."""
@@ -504,7 +504,7 @@ class TestBound:
         assert handler.bodies == ["one"]
 
     @pytest.mark.parametrize("of_group", [False, True])
-    def test_what_a_killed_stack_had_running_holds_no_slot_when_it_starts_again(
+    def test_calls_of_a_killed_stack_hold_no_slot_when_it_starts_again(
         self,
         world: World,
         make_queue: MakeQueue,
@@ -532,9 +532,7 @@ class TestBound:
         world.settle()
         assert handler.bodies == ["one"]
 
-    def test_a_bound_that_is_lowered_counts_those_that_still_run(
-        self, world: World, queue: TestQueue
-    ) -> None:
+    def test_a_lowered_bound_counts_the_running_calls(self, world: World, queue: TestQueue) -> None:
         source = queue.show()["id"]
         for _ in range(3):
             assert slots.take(world.core, source, Invoke(function="handler")) is not None
@@ -565,7 +563,7 @@ class TestLoss:
         world.settle()
         assert handler.bodies == ["one"]
 
-    def test_a_function_that_is_listed_no_more_is_not_called_and_nothing_is_lost(
+    def test_an_unlisted_function_is_not_called_and_nothing_is_lost(
         self, world: World, queue: TestQueue, handler: Handler, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delitem(world.core.settings.invoke_functions, "handler")
@@ -652,7 +650,7 @@ class Play:
 
 
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)])
-def test_a_worker_that_dies_at_any_call_loses_nothing_and_exceeds_no_bound(step: int) -> None:
+def test_a_worker_dying_at_any_call_loses_nothing_and_exceeds_no_bound(step: int) -> None:
     at = 0
     while True:
         play = Play(crash_at=at)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.service.topics import TestTopic
 
 
-def test_an_answer_that_lambda_cannot_pass_on_is_lost_and_its_messages_stay_claimed(
+def test_an_answer_too_large_for_lambda_is_lost_and_its_messages_stay_claimed(
     make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = make_queue(max_message_bytes=262_144, partitions=1)
@@ -29,7 +29,7 @@ def test_an_answer_that_lambda_cannot_pass_on_is_lost_and_its_messages_stay_clai
     assert queue.counts()["inactive"] > 10
 
 
-def test_a_push_that_lasts_too_long_is_ended_where_it_stands(
+def test_a_too_long_push_is_ended_midway(
     world: World, topic: TestTopic, subscriber: Subscriber
 ) -> None:
     topic.subscribe("hook", protocol="http", endpoint="http://hook.example/hook")
@@ -49,7 +49,7 @@ def test_a_push_that_lasts_too_long_is_ended_where_it_stands(
 
 
 @pytest.mark.parametrize("may_loop", [False, True])
-def test_an_invocation_that_leads_to_itself_is_dropped_unless_it_may(
+def test_a_looping_invocation_is_dropped_unless_it_may_loop(
     world: World, monkeypatch: pytest.MonkeyPatch, may_loop: bool
 ) -> None:
     runs: list[Any] = []

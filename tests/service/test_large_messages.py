@@ -116,7 +116,7 @@ def test_so_it_is_at_the_functions_own_urls(queue: TestQueue, topic: TestTopic) 
     assert content(group.receive()[0]) == sent
 
 
-def test_what_fits_is_answered_as_it_is_and_the_rest_is_gzipped(
+def test_a_fitting_answer_is_plain_and_a_larger_one_is_gzipped(
     queue: TestQueue, envelopes: list[int]
 ) -> None:
     queue.send("x" * MAX)
@@ -213,7 +213,7 @@ def test_the_results_of_deletes_have_room_beside_the_largest_message(queue: Test
 
 class TestRefusals:
     @pytest.mark.parametrize("atomic", [True, False])
-    def test_what_no_answer_could_bring_is_refused_at_the_send(
+    def test_a_message_larger_than_any_answer_is_refused_at_the_send(
         self, world: World, queue: TestQueue, topic: TestTopic, atomic: bool,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
@@ -231,7 +231,7 @@ class TestRefusals:
             assert "at most 600,000" in told["detail"]
         assert world.items() == before
 
-    def test_a_request_that_lambda_does_not_take_is_told_by_the_gateway(
+    def test_a_request_too_large_for_lambda_is_refused_by_the_gateway(
         self, queue: TestQueue
     ) -> None:
         queue.client.gzips = False
@@ -345,9 +345,7 @@ class TestOtherWays:
             assert [each["attributes"] for each in found] == [attributes] * 16
             assert [each["tags"] for each in found] == [tags] * 16
 
-    def test_a_reader_of_a_log_who_takes_no_gzip_is_told(
-        self, world: World, topic: TestTopic
-    ) -> None:
+    def test_a_log_reader_without_gzip_is_told(self, world: World, topic: TestTopic) -> None:
         topic.subscribe("group")
         topic.try_publish([{"body": "before"}])
         world.clock.pass_seconds(0.01)
@@ -360,7 +358,7 @@ class TestOtherWays:
         assert (reply.status, reply.code) == (413, "MessageTooLarge")
 
     @pytest.mark.long
-    def test_a_look_up_and_a_trace_show_the_body_to_those_who_take_gzip(
+    def test_a_look_up_and_a_trace_show_the_body_only_with_gzip(
         self, world: World, queue: TestQueue, topic: TestTopic
     ) -> None:
         topic.subscribe("group")
@@ -377,9 +375,7 @@ class TestOtherWays:
             reply = plain.get(path, "body=true")
             assert (reply.status, reply.code) == (413, "MessageTooLarge")
 
-    def test_half_messages_have_what_one_answer_brings_to_whoever_checks(
-        self, topic: TestTopic
-    ) -> None:
+    def test_half_messages_must_fit_into_one_answer_to_the_checker(self, topic: TestTopic) -> None:
         transaction = {"group": "shop"}
         fits = topic.try_publish([{"body": "x" * 262_144}], transaction=transaction)
         assert fits.status == 201
@@ -412,7 +408,7 @@ class TestOtherWays:
             assert json.loads(bodies[0])["msgBody"] == sent[0]["body_base64"]
             assert json.loads(bodies[-1])["msgBody"] == sent[1]["body"]
 
-    def test_a_function_gets_what_its_event_holds(
+    def test_a_function_gets_as_much_as_its_event_holds(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue = make_queue(max_message_bytes=MAX, invoke={"function": "handler"})
@@ -426,7 +422,7 @@ class TestOtherWays:
         assert (reply.status, reply.code) == (413, "MessageTooLarge")
         assert "event of the queue's function" in reply.json["detail"]
 
-    def test_what_no_event_of_a_function_holds_stays_and_the_others_come(
+    def test_a_message_too_large_for_an_event_stays_and_the_others_come(
         self, world: World, make_queue: MakeQueue, caplog: pytest.LogCaptureFixture
     ) -> None:
         queue = make_queue(partitions=1, max_message_bytes=MAX)

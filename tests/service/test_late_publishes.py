@@ -122,7 +122,7 @@ def delay_log_writes(
 
 
 @pytest.mark.parametrize("late_writes", [1, 2, 3])
-def test_a_reader_that_passed_the_key_of_a_late_write_finds_it(
+def test_a_reader_past_the_key_of_a_late_write_finds_it(
     topic: TestTopic, monkeypatch: pytest.MonkeyPatch, late_writes: int
 ) -> None:
     """The publish is late, and so may be the pointer that shows it again."""
@@ -153,7 +153,7 @@ def test_a_reader_that_passed_the_key_of_a_late_write_finds_it(
 
 
 @pytest.mark.parametrize("seconds", [0, 0.9])
-def test_what_comes_in_time_is_shown_once(
+def test_a_publish_in_time_is_shown_once(
     topic: TestTopic, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     world = topic.client.world

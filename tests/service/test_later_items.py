@@ -239,9 +239,7 @@ def tour() -> Iterator[LaterStore]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_write_over_an_item_keeps_what_this_release_does_not_know(
-    kind: Kind, tour: LaterStore
-) -> None:
+def test_a_write_over_an_item_keeps_its_unknown_fields(kind: Kind, tour: LaterStore) -> None:
     assert kind.name in tour.seen
     assert kind.once or kind.hint or tour.written[kind.name] > 0
     assert not (kind.once and tour.written[kind.name])

@@ -345,9 +345,7 @@ def posted_again_and_given_up(alice: Client) -> None:
 @pytest.mark.few(9)
 @pytest.mark.writes_by_hand
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_keeps_what_this_release_does_not_know(
-    name: str, world: World, alice: Client
-) -> None:
+def test_a_write_keeps_unknown_attributes(name: str, world: World, alice: Client) -> None:
     WRITES[name](alice)
     assert parcels(world)
     assert lost(world) == []

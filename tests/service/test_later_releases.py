@@ -122,7 +122,7 @@ CHANGES: dict[str, tuple[str, Callable[[Client], Any], int]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_keeps_what_this_release_does_not_know(
+def test_a_change_keeps_unknown_members(
     name: str, world: World, alice: Client, later: Later
 ) -> None:
     kind, change, depths = CHANGES[name]
@@ -147,7 +147,7 @@ USES: list[tuple[str, str, str, Any]] = [
 
 
 @pytest.mark.parametrize(("kind", "method", "path", "body"), USES)
-def test_what_must_not_be_ignored_is_refused_and_rings_no_alarm(
+def test_a_document_of_a_later_format_is_refused_and_rings_no_alarm(
     kind: str, method: str, path: str, body: Any, alice: Client, later: Later,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
@@ -168,7 +168,7 @@ def test_a_format_in_a_text_is_no_format(alice: Client) -> None:
     assert alice.get("/queues/work").status == 200
 
 
-def test_a_key_whose_rights_are_not_known_is_refused(
+def test_a_key_with_unknown_rights_is_refused(
     world: World, alice: Client, later: Later, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It may do less than this release would let it."""

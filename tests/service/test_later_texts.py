@@ -68,9 +68,7 @@ class TestReceipts:
 
         assert queue.bodies() == [first["body"]]
 
-    def test_what_the_receipt_says_is_compared_as_ever(
-        self, world: World, queue: TestQueue
-    ) -> None:
+    def test_receipt_fields_are_compared_as_ever(self, world: World, queue: TestQueue) -> None:
         queue.send("a", "b")
         (message,) = queue.receive(1)
         fields = unpack(message["receipt"])
@@ -83,7 +81,7 @@ class TestReceipts:
         assert [each["code"] for each in answer["failed"]] == ["ReceiptExpired"] * len(forged)
         assert world.items() == before
 
-    def test_only_the_form_that_is_written_is_a_receipt(self, queue: TestQueue) -> None:
+    def test_only_the_written_form_is_a_receipt(self, queue: TestQueue) -> None:
         queue.send("a")
         (message,) = queue.receive()
         text = extended(message["receipt"], "more")
@@ -202,7 +200,7 @@ class TestAttempts:
         assert received[0] == received[1] != []
         assert queue.bodies() == []
 
-    def test_what_is_in_front_is_a_ulid_as_ever(self, queue: TestQueue, world: World) -> None:
+    def test_the_first_part_is_a_ulid_as_ever(self, queue: TestQueue, world: World) -> None:
         own = attempt(world)
         for wrong in (f"{own}x", f"{own[1:]}.x", f".{own}", f"{own}.{'x' * 200}", "."):
             assert queue.try_send([{"body": "a"}], attempt=wrong).status == 400
@@ -233,7 +231,7 @@ def _inside(event: Any, members: dict[str, Any]) -> Any:
 class TestEvents:
     """Of each kind of event between functions."""
 
-    def test_members_that_are_not_known_are_passed_over(
+    def test_unknown_members_are_passed_over(
         self, world: World, alice: Client, dead: TestQueue, make_queue: MakeQueue
     ) -> None:
         work = make_queue("work", dead_letter={"queue": "dead", "max_receives": 9})
@@ -288,7 +286,7 @@ class TestEvents:
 class TestTheSecret:
     """It is not for a release that does not know all of it."""
 
-    def test_a_member_that_is_not_known_is_refused(
+    def test_an_unknown_member_is_refused(
         self, world: World, alice: Client, queue: TestQueue, told: Callable[[], list[str]]
     ) -> None:
         world.secret = json.dumps({**json.loads(world.secret), "algorithm": "x"})
@@ -307,7 +305,7 @@ class TestTheSecret:
             turned_over(held, world.clock.now_ms(), bytes(32))
 
 
-def test_an_operation_waits_for_a_release_that_knows_its_receipts(
+def test_an_operation_with_later_receipts_waits_for_a_later_release(
     world: World, alice: Client, make_queue: MakeQueue, told: Callable[[], list[str]]
 ) -> None:
     make_queue("other")

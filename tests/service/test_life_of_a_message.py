@@ -365,9 +365,7 @@ class TestDelays:
         assert queue.bodies() == ["latest possible"]
 
     @pytest.mark.few(2)
-    def test_what_is_delayed_does_not_stand_in_the_way(
-        self, world: World, queue: TestQueue
-    ) -> None:
+    def test_delayed_messages_do_not_stand_in_the_way(self, world: World, queue: TestQueue) -> None:
         for _ in range(63):
             queue.send(*("x" * 16), delay_seconds=3_600)
         assert queue.counts() == {"delayed": 1_008}

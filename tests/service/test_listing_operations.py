@@ -119,9 +119,7 @@ def test_filters_choose_by_state_kind_queue_and_topic(world: World, make_queue: 
     assert ids(client, "queue=nobody") == []
 
 
-def test_a_key_with_a_scope_sees_those_of_what_it_manages(
-    world: World, make_queue: MakeQueue
-) -> None:
+def test_a_key_sees_the_operations_of_its_manage_scope(world: World, make_queue: MakeQueue) -> None:
     mine, other = make_queue("mine"), make_queue("other")
     client = mine.client
     own = mine.start("purge")
@@ -152,7 +150,7 @@ def test_they_are_listed_for_7_days(world: World, queue: TestQueue) -> None:
     assert ids(queue.client) == []
 
 
-def test_one_whose_id_has_no_time_is_found_by_it_alone(world: World, queue: TestQueue) -> None:
+def test_one_without_a_time_in_its_id_is_found_by_it_alone(world: World, queue: TestQueue) -> None:
     """As the ids of operations were before they could be listed."""
     begun = queue.start("purge")
     world.settle()
@@ -166,7 +164,7 @@ def test_one_whose_id_has_no_time_is_found_by_it_alone(world: World, queue: Test
     assert queue.client.get(f"/operations/{older.id}").json["state"] == "succeeded"
 
 
-def test_what_begins_meanwhile_is_on_no_later_page(queue: TestQueue) -> None:
+def test_a_newer_operation_is_on_no_later_page(queue: TestQueue) -> None:
     begun = [queue.start("purge") for _ in range(4)]
     page = queue.client.get("/operations", "limit=2").json
     queue.start("purge")

@@ -119,14 +119,14 @@ def test_nothing_new_takes_longer_than_a_call_may(path: str, body: dict[str, Any
     world.engine.close()
 
 
-def test_what_is_reckoned_with_the_caches_of_others_holds_for_the_longest_life() -> None:
+def test_limits_reckoned_with_other_caches_hold_for_the_longest_life() -> None:
     assert limits.DOCUMENT_SECONDS == (1, LONGEST_SECONDS)
     assert limits.DOCUMENTS_MS == 1_000 * LONGEST_SECONDS
     calls_ms = 2 * limits.CALL_MS + 2 * limits.CLOCK_SKEW_MS
     assert calls_ms + 1_000 * LONGEST_SECONDS == limits.LOG_UNSURE_MS
 
 
-def test_a_repeated_send_is_found_by_the_delay_that_another_environment_still_knew() -> None:
+def test_a_repeated_send_is_found_by_another_environments_earlier_delay() -> None:
     """For as long as one that read the queue just before its change may store with it."""
     world = World()
     alice = world.client("alice")

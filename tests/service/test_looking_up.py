@@ -70,13 +70,13 @@ class TestStates:
         assert ask(queue, sent["id"]).code == "MessageNotFound"
 
     @pytest.mark.parametrize("size", [1, 3_000, 60_000])
-    def test_its_body_is_answered_where_it_is_asked_for(self, queue: TestQueue, size: int) -> None:
+    def test_its_body_is_answered_on_request(self, queue: TestQueue, size: int) -> None:
         _, sent = queue.client.send("orders", "other", "x" * size, tags=["t"])
         assert "message" not in find(queue, sent["id"], body="false")
         message = find(queue, sent["id"], body="true")["message"]
         assert (message["body"], message["tags"], message["id"]) == ("x" * size, ["t"], sent["id"])
 
-    def test_a_dead_letter_says_where_it_came_from(
+    def test_a_dead_letter_is_found_with_its_reason(
         self, world: World, dead: TestQueue, make_queue: MakeQueue
     ) -> None:
         queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})
@@ -88,7 +88,7 @@ class TestStates:
         assert ask(queue, sent["id"]).code == "MessageNotFound"
 
     @pytest.mark.parametrize("partitions", [1, 4])
-    def test_one_that_moved_before_the_time_in_its_id_is_found(
+    def test_one_moved_before_the_time_in_its_id_is_found(
         self, world: World, dead: TestQueue, make_queue: MakeQueue, partitions: int
     ) -> None:
         """Its client's clock is ahead: it has come back while its id is still of the future."""
@@ -118,7 +118,7 @@ class TestStates:
         assert find(queue, sent["id"], receiver="audit", body="true")["message"]["body"] == "x"
         assert ask(queue, sent["id"], receiver="none").code == "ReceiverNotFound"
 
-    def test_what_expired_or_was_purged_is_not_found(
+    def test_an_expired_or_purged_message_is_not_found(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue = make_queue("orders", message_retention_seconds=60)
@@ -129,9 +129,7 @@ class TestStates:
         queue.client.post(f"{queue.path}/purge")
         assert ask(queue, purged["id"]).code == "MessageNotFound"
 
-    def test_a_queue_that_has_grown_is_searched_where_messages_were_put(
-        self, make_queue: MakeQueue
-    ) -> None:
+    def test_earlier_messages_of_a_grown_queue_are_found(self, make_queue: MakeQueue) -> None:
         queue = make_queue("orders", partitions=2)
         ids = [queue.send("x")[0]["id"] for _ in range(10)]
         assert queue.patch(partitions=7).status == 200
@@ -139,7 +137,7 @@ class TestStates:
 
 
 class TestBounds:
-    def test_one_that_has_not_moved_is_found_behind_any_backlog(
+    def test_an_unmoved_message_is_found_behind_any_backlog(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue = make_queue("orders", partitions=1)
@@ -197,7 +195,7 @@ class TestRefusals:
 
 class TestTopics:
     @pytest.mark.parametrize("size", [1, 3_000, 60_000])
-    def test_a_trace_has_the_body_where_it_is_asked_for(self, topic: TestTopic, size: int) -> None:
+    def test_a_trace_has_the_body_on_request(self, topic: TestTopic, size: int) -> None:
         topic.subscribe("group")
         _, sent = topic.publish("other", "x" * size)
         path = f"{topic.path}/messages/{sent['id']}"

@@ -84,7 +84,7 @@ class TestFunctions:
     @pytest.mark.long
     @pytest.mark.parametrize("at", [0.05, 0.5, 0.9, 0.99])
     @pytest.mark.parametrize("kind", ["fair", "ordered"])
-    def test_a_new_group_among_1_500_that_wait_is_served_within_two_minutes(
+    def test_a_new_group_among_1_500_waiting_ones_is_served_within_two_minutes(
         self, kind: str, at: float
     ) -> None:
         groups = by_key(GROUPS)
@@ -115,7 +115,7 @@ class TestFunctions:
 
     @pytest.mark.long
     @pytest.mark.parametrize("kind", ["fair", "ordered"])
-    def test_what_is_due_again_is_served_on_time_though_its_worker_forgot_it(
+    def test_due_messages_are_served_on_time_though_their_worker_forgot_them(
         self, kind: str
     ) -> None:
         """A worker remembers sixteen due times, and a walk finds the others."""
@@ -195,7 +195,7 @@ class TestReceives:
 class TestFigures:
     @pytest.mark.few(1)
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG), "plain"])
-    def test_the_age_alarm_sees_a_message_behind_all_that_are_held(self, kind: str) -> None:
+    def test_the_age_alarm_sees_a_message_behind_all_held_ones(self, kind: str) -> None:
         world = World()
         groups = by_key(GROUPS)
         last = groups.pop()
@@ -329,7 +329,7 @@ class TestLeases:
         (state,) = (each for each in world.items() if each["sk"]["S"] == "~")
         assert not state.keys() & {"holder", "held_until_ms"}
 
-    def test_who_has_lost_the_lease_neither_renews_nor_frees_it(self) -> None:
+    def test_a_former_holder_neither_renews_nor_frees_the_lease(self) -> None:
         world = World()
         make("fair", world, dead_letter=DEAD)
         queue = get_queue(world.core, "alice", "q")

@@ -31,7 +31,7 @@ def give_back(queue: TestQueue, message: Message, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["give-back", "visibility"])
-def test_a_message_that_is_given_back_again_and_again_starves_nobody(
+def test_a_message_given_back_again_and_again_starves_nobody(
     world: World, queue: TestQueue, how: str
 ) -> None:
     queue.send("poison")
@@ -90,7 +90,7 @@ def test_a_failure_costs_four_write_units_however_many_messages_fail_together(
     assert world.write_units(lambda: queue.give_back(*again)) == 4
 
 
-def test_what_is_fresh_is_given_back_where_it_stands(world: World, queue: TestQueue) -> None:
+def test_a_fresh_message_is_given_back_in_place(world: World, queue: TestQueue) -> None:
     queue.send("x")
     held = queue.receive()
     world.clock.pass_seconds(0.9)
@@ -98,9 +98,7 @@ def test_what_is_fresh_is_given_back_where_it_stands(world: World, queue: TestQu
     assert world.write_units(lambda: queue.give_back(*held)) == 1
 
 
-def test_when_everything_fails_most_is_given_back_where_it_stands(
-    world: World, queue: TestQueue
-) -> None:
+def test_when_everything_fails_most_is_given_back_in_place(world: World, queue: TestQueue) -> None:
     for number in range(3 * MOVES_PER_SECOND):
         queue.send(f"{number}")
     held = queue.receive_all()
@@ -112,7 +110,7 @@ def test_when_everything_fails_most_is_given_back_where_it_stands(
     assert len(queue.receive_all()) == 3 * MOVES_PER_SECOND
 
 
-def test_a_throttled_move_is_given_back_where_it_stands(world: World, queue: TestQueue) -> None:
+def test_a_throttled_move_is_given_back_in_place(world: World, queue: TestQueue) -> None:
     queue.send("x")
     (held,) = queue.receive()
     world.clock.pass_seconds(2)
@@ -123,7 +121,7 @@ def test_a_throttled_move_is_given_back_where_it_stands(world: World, queue: Tes
     assert len(queue.receive()) == 1
 
 
-def test_a_give_back_whose_answer_was_lost_is_told_as_done(
+def test_a_give_back_with_a_lost_answer_is_told_as_done(
     world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.send("x")
@@ -145,7 +143,7 @@ def test_a_give_back_whose_answer_was_lost_is_told_as_done(
     assert [message["receive_count"] for message in queue.receive_all()] == [2]
 
 
-def test_a_neighbour_that_is_deleted_meanwhile_does_not_matter(
+def test_a_neighbour_deleted_meanwhile_does_not_matter(
     world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.send("a", "b", "c")
@@ -185,7 +183,7 @@ def test_messages_of_one_send_with_waits_of_their_own_go_each_to_its_time(
         assert message["id"] in {each["id"] for each in queue.receive()}
 
 
-def test_in_a_queue_that_lags_it_loses_its_turn_but_not_the_day(
+def test_in_a_lagging_queue_it_loses_its_turn_but_not_the_day(
     world: World, queue: TestQueue
 ) -> None:
     queue.send("first")
@@ -236,9 +234,7 @@ def test_nobody_counts_a_moved_message_twice(world: World, queue: TestQueue, sec
     assert parcels(world) == []
 
 
-def test_an_ordered_queue_gives_back_where_the_message_stands(
-    world: World, make_queue: MakeQueue
-) -> None:
+def test_an_ordered_queue_gives_back_in_place(world: World, make_queue: MakeQueue) -> None:
     queue = make_queue(ordered=True)
     queue.send("1", group="g")
     queue.send("2", group="g")
@@ -251,7 +247,7 @@ def test_an_ordered_queue_gives_back_where_the_message_stands(
 
 
 class TestTombstones:
-    def test_a_send_that_is_repeated_in_the_last_moment_finds_what_was_moved(
+    def test_a_send_repeated_in_the_last_moment_finds_the_moved_message(
         self, world: World, queue: TestQueue
     ) -> None:
         token = attempt(world)
@@ -302,9 +298,7 @@ class TestTombstones:
         world.settle()
         assert usage(world) == {"queue:orders sent": 1, "queue:orders received": 2}
 
-    def test_a_message_that_was_moved_leaves_none_behind(
-        self, world: World, queue: TestQueue
-    ) -> None:
+    def test_a_moved_message_leaves_none_behind(self, world: World, queue: TestQueue) -> None:
         queue.send("x")
         for _ in range(5):
             world.clock.pass_seconds(2)
@@ -323,7 +317,7 @@ class TestByAge:
         )
 
     @pytest.mark.parametrize("seconds", [0, 5, 3_600])
-    def test_what_is_too_old_already_goes_to_the_dead_letters(
+    def test_a_too_old_message_goes_to_the_dead_letters(
         self, world: World, aging: TestQueue, dead: TestQueue, seconds: int
     ) -> None:
         aging.send("a", "b")

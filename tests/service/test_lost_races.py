@@ -80,7 +80,7 @@ def race(
 @pytest.mark.few(4)
 @pytest.mark.parametrize("kind", FAIR_OR_NOT)
 @pytest.mark.parametrize("limit", [1, 2, 8])
-def test_a_receive_that_loses_one_race_is_full(
+def test_a_receive_with_one_lost_race_is_full(
     race: Callable[..., Races], kind: str, limit: int
 ) -> None:
     slower, faster = race(kind, 200).receive_at_once(limit, 1)
@@ -105,7 +105,7 @@ def test_sixteen_receives_at_once_all_get_something(
 
 
 @pytest.mark.parametrize("kind", FAIR_OR_NOT)
-def test_what_a_faster_one_left_of_a_parcel_is_taken(
+def test_the_slower_receive_takes_the_rest_of_a_parcel(
     world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     queue = make_queue(kind, partitions=1, **KINDS[kind])
@@ -132,7 +132,7 @@ def test_receives_of_an_ordered_queue_go_on_to_other_groups(
     assert [len(answer) for answer in answers] == [limit] * CONSUMERS
 
 
-def test_a_store_that_refuses_is_not_asked_page_after_page(
+def test_a_refusing_store_is_not_asked_page_after_page(
     world: World, race: Callable[..., Races]
 ) -> None:
     races = race("fair", 200)

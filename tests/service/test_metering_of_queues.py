@@ -87,7 +87,7 @@ def test_a_rewind_is_counted(world: World, make_queue: MakeQueue, now: Callable[
     assert kept(world, queue) == 3
 
 
-def test_what_expires_is_no_delete(world: World, make_queue: MakeQueue) -> None:
+def test_an_expiry_is_no_delete(world: World, make_queue: MakeQueue) -> None:
     queue = make_queue(message_retention_seconds=60)
     queue.send("a", "b")
     queue.delete(queue.receive(1)[0])
@@ -136,7 +136,7 @@ def test_a_batch_repeated_with_another_length_adds_the_difference(
     assert seen.keys() == {first, *(f"{first}#{number}" for number in differ)}
 
 
-def test_what_is_on_its_way_is_refused_behind_a_shorter_batch_that_adds_nothing(
+def test_a_late_write_is_refused_behind_a_shorter_batch_adding_nothing(
     world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its answer was lost, and it takes effect when the batch was counted in two."""
@@ -166,7 +166,7 @@ def test_what_is_on_its_way_is_refused_behind_a_shorter_batch_that_adds_nothing(
     assert kept(world, queue) == 4
 
 
-def test_a_record_of_an_earlier_release_that_was_put_over_is_added_to(
+def test_an_overwritten_record_of_an_earlier_release_is_added_to(
     world: World, queue: TestQueue
 ) -> None:
     queue.send(*"abcd")
@@ -212,7 +212,7 @@ def gauged(world: World) -> dict[str, int]:
     return {name: n for name, n in usage(world).items() if name.endswith((" kept", " rewindable"))}
 
 
-def test_a_gauge_of_each_hour_says_what_a_queue_and_its_receivers_keep(
+def test_kept_messages_of_a_queue_and_its_receivers_are_gauged_hourly(
     world: World, queue: TestQueue
 ) -> None:
     queue.add_receiver("copy")
@@ -222,7 +222,7 @@ def test_a_gauge_of_each_hour_says_what_a_queue_and_its_receivers_keep(
     assert gauged(world) == {"queue:orders kept": 10, "queue:orders/copy kept": 10}
 
 
-def test_what_a_deleted_queues_receivers_had_is_kept_no_longer(
+def test_messages_of_a_deleted_queues_receivers_are_kept_no_longer(
     world: World, queue: TestQueue
 ) -> None:
     queue.add_receiver("copy")
@@ -233,7 +233,7 @@ def test_what_a_deleted_queues_receivers_had_is_kept_no_longer(
     assert gauged(world) == {}
 
 
-def test_what_could_be_rewound_is_gauged_until_rewinding_is_turned_off(
+def test_rewindable_messages_are_gauged_until_rewinding_is_turned_off(
     world: World, make_queue: MakeQueue
 ) -> None:
     queue = make_queue(rewind_seconds=86_400)
@@ -251,7 +251,7 @@ def test_what_could_be_rewound_is_gauged_until_rewinding_is_turned_off(
     assert gauged(world) == on
 
 
-def test_what_was_deleted_beside_live_messages_is_counted_and_gauged(
+def test_deleted_messages_beside_live_ones_are_counted_and_gauged(
     world: World, make_queue: MakeQueue
 ) -> None:
     queue = make_queue(rewind_seconds=86_400)
@@ -265,7 +265,7 @@ def test_what_was_deleted_beside_live_messages_is_counted_and_gauged(
 
 
 @pytest.mark.parametrize("protocol", ["http", "pull"])
-def test_a_dead_letter_that_goes_back_to_its_subscription_is_no_delete(
+def test_a_dead_letter_redriven_to_its_subscription_is_no_delete(
     world: World,
     make_queue: MakeQueue,
     topic: TestTopic,

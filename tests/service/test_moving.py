@@ -38,7 +38,7 @@ def test_groups_keep_their_order_in_an_ordered_target(make_queue: MakeQueue) -> 
         assert [body for body in bodies if body[0] == group] == [f"{group}{n}" for n in range(5)]
 
 
-def test_dead_letters_of_every_reason_move_to_a_queue_that_is_named(
+def test_dead_letters_of_every_reason_move_to_a_named_queue(
     world: World, make_queue: MakeQueue
 ) -> None:
     dead, there = make_queue("dead"), make_queue("there")

@@ -61,7 +61,7 @@ def test_an_operation_on_a_deleted_queue_fails(world: World, queue: TestQueue) -
     assert queue.bodies() == ["of the new queue"]
 
 
-def test_the_sweep_starts_again_what_nobody_runs(world: World, queue: TestQueue) -> None:
+def test_the_sweep_starts_abandoned_operations_again(world: World, queue: TestQueue) -> None:
     queue.send("x")
     operation = queue.start("purge")
     world.invoked.clear()  # the invocation is lost
@@ -72,7 +72,7 @@ def test_the_sweep_starts_again_what_nobody_runs(world: World, queue: TestQueue)
     assert queue.client.get(f"/operations/{operation}").json["state"] == "succeeded"
 
 
-def test_an_invocation_that_comes_twice_does_no_harm(world: World, queue: TestQueue) -> None:
+def test_a_repeated_invocation_does_no_harm(world: World, queue: TestQueue) -> None:
     queue.send(*"abc")
     operation = queue.start("purge")
     world.invoked.extend(list(world.invoked) * 2)

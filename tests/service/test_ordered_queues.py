@@ -63,7 +63,7 @@ def test_deleting_a_later_one_frees_nothing(ordered: TestQueue) -> None:
     assert bodies(ordered.receive()) == ["3"]
 
 
-def test_nobody_gets_past_one_that_another_holds(ordered: TestQueue) -> None:
+def test_nobody_gets_past_a_message_held_by_another(ordered: TestQueue) -> None:
     ordered.send("1", "2", group="g")
     ordered.send("3", group="g")
     first, second = ordered.receive(2)

@@ -197,7 +197,7 @@ def test_giving_back_is_left_to_the_service(world: World, alice: Client) -> None
     assert queue.receive()
 
 
-def test_what_is_used_up_is_not_received_here_and_the_service_moves_it(
+def test_a_used_up_message_is_not_received_here_and_the_service_moves_it(
     world: World, alice: Client
 ) -> None:
     dead = made(alice, "dead")
@@ -231,7 +231,7 @@ def test_a_revoked_key_does_nothing_here(world: World, alice: Client) -> None:
     assert queue.bodies() == ["a"]
 
 
-def test_who_has_a_key_is_told_the_tables_where_the_operator_allows_it(
+def test_a_key_holder_is_told_the_tables_if_the_operator_allows_it(
     world: World, alice: Client
 ) -> None:
     assert alice.get("/endpoints").json == {}
@@ -247,7 +247,7 @@ def test_who_has_a_key_is_told_the_tables_where_the_operator_allows_it(
     assert Client(world, "").get("/endpoints").status == 401
 
 
-def test_the_sweep_tells_the_formats_where_the_operator_allows_it() -> None:
+def test_the_sweep_tells_the_formats_if_the_operator_allows_it() -> None:
     world = World()
     place = {"pk": {"S": "deployment"}, "sk": {"S": "formats"}}
     world.run("sweep")
@@ -269,7 +269,7 @@ def _offering(world: World) -> Core:
 
 
 class TestPolicy:
-    def test_a_parcel_that_names_another_accounts_log_is_refused(
+    def test_a_parcel_naming_another_accounts_log_is_refused(
         self, world: World, alice: Client
     ) -> None:
         queue = made(alice)
@@ -313,7 +313,7 @@ class TestPolicy:
         assert attribute not in ATTRIBUTES
 
     @pytest.mark.parametrize("attribute", [*"ceghlqy", "later"])
-    def test_no_record_is_written_that_fan_out_or_the_meter_believes(self, attribute: str) -> None:
+    def test_a_record_believed_by_fan_out_or_the_meter_is_refused(self, attribute: str) -> None:
         policy, record = self._policy("ours"), {"pk", "sk", "t", "x", "b", "p", "expires_at"}
         put = "dynamodb:PutItem"
         assert allows(policy, put, "Messages", "L#ours#0", record)
@@ -344,7 +344,7 @@ class TestPolicy:
         policy = self._policy("ours")
         assert not allows(policy, f"dynamodb:{action}", table, partition, {"pk", "sk"})
 
-    def test_an_id_that_begins_alike_is_another_queue(self) -> None:
+    def test_an_id_with_the_same_prefix_is_another_queue(self) -> None:
         policy = self._policy("ours")
         assert not allows(policy, "dynamodb:Query", "Messages", "Q#ours2#0", ())
         assert not allows(policy, "dynamodb:Query", "Messages", "W#ours2", ())

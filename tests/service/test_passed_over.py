@@ -140,7 +140,7 @@ class TestReceives:
     @pytest.mark.parametrize(
         "kind", [pytest.param("plain", marks=pytest.mark.long), "fair", "ordered"]
     )
-    def test_it_becomes_a_dead_letter_where_there_is_a_queue_for_them(
+    def test_it_becomes_a_dead_letter_if_there_is_a_queue_for_them(
         self, make_queue: MakeQueue, kind: str
     ) -> None:
         kinds = {} if kind == "plain" else {kind: True}
@@ -157,7 +157,7 @@ class TestReceives:
         assert {letter["dead_letter"]["reason"] for letter in letters} == {"too_large"}
         assert {letter["dead_letter"]["receive_count"] for letter in letters} == {0}
 
-    def test_a_store_that_refuses_the_move_keeps_no_other_message_back(
+    def test_a_refused_move_keeps_no_other_message_back(
         self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         queue, dead = with_dead_letters(make_queue)
@@ -177,7 +177,7 @@ class TestReceives:
         assert dead.counts() == {"active": 2}
         assert queue.counts() == {}
 
-    def test_what_only_the_receipts_beside_it_keep_out_is_no_dead_letter(
+    def test_a_message_kept_out_by_receipts_alone_is_no_dead_letter(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue, dead = with_dead_letters(make_queue)
@@ -269,7 +269,7 @@ class TestFunctions:
 
 
 class TestPublishing:
-    def test_what_no_reader_can_get_is_refused(
+    def test_a_message_too_large_for_all_is_refused(
         self, world: World, topic: TestTopic, make_queue: MakeQueue
     ) -> None:
         make_queue("called", max_message_bytes=MAX, invoke=INVOKE)
@@ -287,19 +287,19 @@ class TestPublishing:
         assert one["error"]["code"] == "MessageTooLarge"
         assert other["matched"] == 2
 
-    def test_what_one_of_them_can_get_is_not(self, world: World, topic: TestTopic) -> None:
+    def test_a_message_fit_for_one_reader_is_taken(self, world: World, topic: TestTopic) -> None:
         topic.subscribe("group", invoke=INVOKE)
         keeper = topic.subscribe("keeper")
         topic.publish(LARGER)
         world.settle()
         assert [message["body"] for message in keeper.receive()] == [LARGER]
 
-    def test_what_nobody_gets_is_stored_for_nobody(self, topic: TestTopic) -> None:
+    def test_an_unmatched_message_is_stored_for_nobody(self, topic: TestTopic) -> None:
         topic.subscribe("group", invoke=INVOKE, filter={"tags": ["other"]})
         (published,) = topic.publish(LARGER)
         assert published["matched"] == 0
 
-    def test_a_send_beside_others_fits_by_the_bound_that_is_kept(
+    def test_a_send_beside_others_fits_by_the_kept_bound(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue = make_queue(max_message_bytes=MAX, invoke=INVOKE)
@@ -310,7 +310,7 @@ class TestPublishing:
         assert sorted(sizes) == [9_000, 3_000_000]
 
 
-def test_a_reader_of_a_log_without_gzip_is_told_where_to_go_on(
+def test_a_reader_of_a_log_without_gzip_gets_a_cursor_to_go_on(
     world: World, topic: TestTopic
 ) -> None:
     reader = topic.subscribe("all", mode="broadcasting")

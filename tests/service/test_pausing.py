@@ -27,7 +27,7 @@ def call(subscription: TestSubscription, what: str) -> dict[str, Any]:
 
 class TestPausing:
     @pytest.mark.parametrize("retry", RETRIES)
-    def test_what_arrives_waits_and_comes_in_its_order_when_it_is_resumed(
+    def test_arrivals_wait_and_come_in_their_order_when_it_is_resumed(
         self,
         topic: TestTopic,
         subscriber: Subscriber,
@@ -85,7 +85,7 @@ class TestPausing:
             schedules.pass_seconds(0.5)
             assert web.show()["next_attempt_at"] == before
 
-    def test_an_execution_that_wakes_at_the_end_of_a_pause_is_replaced(
+    def test_an_execution_waking_at_the_end_of_a_pause_is_replaced(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [5, 3, 600]})
@@ -99,7 +99,7 @@ class TestPausing:
         schedules.pass_seconds(4)
         assert subscriber.waits("sick") == [6, 3]
 
-    def test_a_poster_that_is_at_it_stops_within_ten_seconds(
+    def test_a_busy_poster_stops_within_ten_seconds(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         web = topic.subscribe("web", "http", retry={"policy": "http_unordered"}, max_in_flight=1)
@@ -126,7 +126,7 @@ class TestPausing:
         schedules.pass_seconds(100)
         assert len({each.text for each in subscriber.taken}) == len(subscriber.taken) == 40
 
-    def test_no_lease_begins_on_a_state_that_was_read_before_the_pause(
+    def test_no_lease_begins_on_a_state_read_before_the_pause(
         self,
         topic: TestTopic,
         subscriber: Subscriber,
@@ -146,7 +146,7 @@ class TestPausing:
         schedules.pass_seconds(5)
         assert not subscriber.deliveries
 
-    def test_the_sweep_finds_what_waits_where_the_worker_of_a_resume_is_lost(
+    def test_the_sweep_finds_waiting_messages_if_the_worker_of_a_resume_is_lost(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         web = topic.subscribe("web", "http")
@@ -163,7 +163,7 @@ class TestPausing:
         schedules.pass_seconds(120)
         assert len(subscriber.deliveries) == attempts + 1
 
-    def test_a_group_receives_nothing_and_settles_what_it_holds(self, topic: TestTopic) -> None:
+    def test_a_group_receives_nothing_and_settles_its_held_messages(self, topic: TestTopic) -> None:
         group = topic.subscribe("group")
         topic.publish("held")
         (held,) = group.receive()
@@ -177,7 +177,7 @@ class TestPausing:
         call(group, "resume")
         assert [each["body"] for each in group.receive()] == ["waits"]
 
-    def test_a_poll_that_waits_gets_what_waited_when_it_is_resumed(
+    def test_a_waiting_poll_gets_the_messages_when_it_is_resumed(
         self, world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         group = topic.subscribe("group")
@@ -186,7 +186,7 @@ class TestPausing:
         after(world, monkeypatch, 0, lambda: call(group, "resume"))
         assert [each["body"] for each in group.receive(wait_seconds=5)] == ["waits"]
 
-    def test_a_function_is_called_with_what_waited_when_its_group_is_resumed(
+    def test_a_function_is_called_with_waiting_messages_when_its_group_is_resumed(
         self, world: World, topic: TestTopic
     ) -> None:
         called: list[str] = []
@@ -206,7 +206,7 @@ class TestPausing:
         world.settle()
         assert called == ["waits"]
 
-    def test_only_what_keeps_messages_itself_shows_whether_it_is_paused(
+    def test_subscriptions_without_own_messages_show_no_pause(
         self, alice: Client, topic: TestTopic
     ) -> None:
         alice.put("/queues/work")
@@ -230,7 +230,7 @@ def poster_lease_seconds() -> int:
 
 class TestRetryingNow:
     @pytest.mark.parametrize("retry", RETRIES)
-    def test_what_waits_is_posted_at_once(
+    def test_a_backlog_is_posted_at_once(
         self,
         topic: TestTopic,
         subscriber: Subscriber,
@@ -273,7 +273,7 @@ class TestRetryingNow:
         for text in "ab":
             assert subscriber.waits(text)[1:] == [20, 60]
 
-    def test_a_poster_that_is_at_it_is_told(
+    def test_a_busy_poster_is_told(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [900] * 3})
@@ -342,7 +342,7 @@ class TestRetryingNow:
         assert len(subscriber.taken) == 200
         assert web.show()["counts"]["active"] == 0
 
-    def test_a_url_that_is_paused_has_no_schedule(self, alice: Client, topic: TestTopic) -> None:
+    def test_a_paused_url_has_no_schedule(self, alice: Client, topic: TestTopic) -> None:
         web = topic.subscribe("web", "http")
         call(web, "pause")
         assert alice.post(f"{web.path}/retry").json["detail"] == (
@@ -356,7 +356,7 @@ class TestMatching:
         assert reply.status == 200, reply.text
         return reply.json["messages"]
 
-    def test_it_tells_who_would_get_a_message_and_publishes_nothing(
+    def test_it_tells_matching_subscriptions_and_publishes_nothing(
         self, alice: Client, topic: TestTopic
     ) -> None:
         work: TestQueue = TestQueue(alice, "work")
@@ -377,7 +377,7 @@ class TestMatching:
         assert topic.active() == 0
         assert work.receive_all() == []
 
-    def test_without_atomic_a_message_that_is_refused_fails_alone(self, topic: TestTopic) -> None:
+    def test_without_atomic_a_refused_message_fails_alone(self, topic: TestTopic) -> None:
         topic.subscribe("all")
         large = {"body": "x" * 65_537}
 

@@ -55,7 +55,7 @@ class TestReceiving:
         after(world, monkeypatch, 0, lambda: pause(queue, False))
         assert [each["body"] for each in answer(queue, wait_seconds=10)["messages"]] == ["x"]
 
-    def test_what_is_held_is_settled(self, queue: TestQueue) -> None:
+    def test_held_messages_are_settled(self, queue: TestQueue) -> None:
         queue.send("1", "2", "3")
         one, two, three = queue.receive()
         pause(queue)
@@ -67,7 +67,7 @@ class TestReceiving:
         assert queue.counts() == {"active": 1, "inactive": 1}
         assert answer(queue, max=16)["paused"] is True
 
-    def test_peeks_and_look_ups_see_what_waits(self, queue: TestQueue) -> None:
+    def test_peeks_and_look_ups_see_waiting_messages(self, queue: TestQueue) -> None:
         (sent,) = queue.send("x")
         pause(queue)
         assert [each["body"] for each in queue.peek()] == ["x"]

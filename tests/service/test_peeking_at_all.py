@@ -57,7 +57,7 @@ def test_every_active_message_is_shown_once(
     assert len(set(found)) == len(found)
 
 
-def test_what_is_sent_and_deleted_between_pages_hides_nothing_else(make_queue: MakeQueue) -> None:
+def test_sends_and_deletes_between_pages_hide_nothing_else(make_queue: MakeQueue) -> None:
     queue = make_queue("orders", partitions=2)
     for number in range(10):
         queue.client.send("orders", *(f"{number}-{place}" for place in range(3)))
@@ -84,7 +84,7 @@ def test_large_messages_end_a_page_and_are_all_shown(make_queue: MakeQueue) -> N
     assert len({each["id"] for page in found for each in page}) == 24
 
 
-def test_a_page_that_passes_over_much_is_empty_and_has_a_cursor(
+def test_a_page_passing_over_much_is_empty_and_has_a_cursor(
     world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(peek, "PEEK_UNITS", 5.0)

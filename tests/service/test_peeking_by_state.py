@@ -41,7 +41,7 @@ def test_each_message_is_in_one_state(make_queue: MakeQueue, attributes: dict[st
     }
 
 
-def test_a_retry_that_waits_is_inactive_and_a_lease_that_ends_makes_it_active(
+def test_a_waiting_retry_is_inactive_and_becomes_active_at_its_end(
     world: World, dead: TestQueue, make_queue: MakeQueue
 ) -> None:
     queue = make_queue(
@@ -59,7 +59,7 @@ def test_a_retry_that_waits_is_inactive_and_a_lease_that_ends_makes_it_active(
     assert peeked(queue, "active") == ["one"]
 
 
-def test_what_is_over_is_in_no_state(world: World, make_queue: MakeQueue) -> None:
+def test_ended_messages_are_in_no_state(world: World, make_queue: MakeQueue) -> None:
     queue = make_queue(message_retention_seconds=60)
     queue.send("done", "old")
     queue.delete(*queue.receive(1))

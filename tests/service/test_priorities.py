@@ -48,7 +48,7 @@ class TestOrder:
         send(queue, 3)
         assert bodies(queue.receive(4))[0] == "3"
 
-    def test_an_answer_ends_at_a_level_that_has_more(self, queue: TestQueue) -> None:
+    def test_an_answer_ends_at_a_level_with_more(self, queue: TestQueue) -> None:
         for number in range(40):
             queue.send(f"9.{number}", priority=9)
         send(queue, 1)
@@ -65,7 +65,9 @@ class TestOrder:
         world.clock.pass_seconds(10)
         assert bodies(queue.receive(1)) == ["16"]
 
-    def test_one_whose_lease_ended_comes_first_again(self, world: World, queue: TestQueue) -> None:
+    def test_one_with_an_expired_lease_comes_first_again(
+        self, world: World, queue: TestQueue
+    ) -> None:
         send(queue, 16, 1, 1)
         (held,) = queue.receive(1, visibility_timeout_seconds=5)
         assert bodies(queue.receive(1)) == ["1"]
@@ -73,9 +75,7 @@ class TestOrder:
         assert bodies(queue.receive(1)) == ["16"]
         assert held["receive_count"] == 1
 
-    def test_one_that_is_given_back_keeps_its_priority(
-        self, world: World, queue: TestQueue
-    ) -> None:
+    def test_a_message_given_back_keeps_its_priority(self, world: World, queue: TestQueue) -> None:
         send(queue, 16, 1)
         queue.give_back(*queue.receive(1), delay_seconds=5)
         world.clock.pass_seconds(6)
@@ -101,9 +101,7 @@ class TestContract:
 
 
 class TestWithOthers:
-    def test_a_send_that_is_repeated_stores_nothing_twice(
-        self, world: World, queue: TestQueue
-    ) -> None:
+    def test_a_repeated_send_stores_nothing_twice(self, world: World, queue: TestQueue) -> None:
         messages = [{"body": "a", "priority": 9}, {"body": "b"}]
         mine = attempt(world)
         first = queue.try_send(messages, attempt=mine).json["messages"]
@@ -129,7 +127,7 @@ class TestWithOthers:
         assert queue.client.delete(path).status == 204
         assert queue.client.get(path).code == "MessageNotFound"
 
-    def test_a_look_up_reads_the_levels_that_have_messages(
+    def test_a_look_up_reads_the_levels_with_messages(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         """By the meter's count; those of a moment ago are found behind them."""
@@ -217,7 +215,7 @@ class TestWithOthers:
 
 
 class TestCosts:
-    def test_a_message_costs_what_a_plain_one_costs(self, world: World, queue: TestQueue) -> None:
+    def test_a_message_costs_as_much_as_a_plain_one(self, world: World, queue: TestQueue) -> None:
         def life() -> None:
             queue.send("x" * 100, priority=9)
             queue.delete(*queue.receive(1))

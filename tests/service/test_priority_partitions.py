@@ -122,7 +122,7 @@ class TestOrder:
         assert bodies(held) == ["16"]
         assert seen == ["1", "1", "1", "12", "1", "16", "1", "1"]
 
-    def test_a_waiting_receive_takes_the_best_of_what_comes(self, make_queue: MakeQueue) -> None:
+    def test_a_waiting_receive_takes_the_best_of_the_arrivals(self, make_queue: MakeQueue) -> None:
         queue = make_queue(priorities=4, partitions=16)
         for priority in (1, 2, 4, 3, 1):
             queue.send(f"{priority}", priority=priority, delay_seconds=5)
@@ -144,7 +144,9 @@ class TestOrder:
         assert found == sorted(found, reverse=True)
         assert len(found) == 20
 
-    def test_a_repeat_finds_what_its_receive_took(self, world: World, queue: TestQueue) -> None:
+    def test_a_repeat_finds_the_messages_of_its_receive(
+        self, world: World, queue: TestQueue
+    ) -> None:
         for number in range(40):
             send(queue, number % 4 + 1)
         own = attempt(world)
@@ -168,7 +170,7 @@ class TestAgeing:
         assert bodies(queue.receive(1)) == [first]
         assert bodies(queue.receive(1)) == [{"1": "4", "4": "1"}[first]]
 
-    def test_a_partition_whose_rest_is_for_the_next_answer_is_not_taken_for_empty(
+    def test_a_partition_with_a_rest_for_the_next_answer_is_not_taken_for_empty(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         """
@@ -187,7 +189,7 @@ class TestAgeing:
         send_into(queue, 1, 2, partitions=2)
         assert bodies(queue.receive(1)) == ["1"]
 
-    def test_of_a_level_only_what_is_old_enough_goes_before_a_higher_one_elsewhere(
+    def test_of_a_level_only_old_enough_messages_go_before_a_higher_one_elsewhere(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         """
@@ -243,7 +245,7 @@ class TestItem:
             _, units = read_units(world, lambda: queue.client.post(path, {"max": 1}))
         assert units == 0.5 + 0.5  # the item, and the partition
 
-    def test_what_it_says_too_much_is_looked_up(self, world: World, queue: TestQueue) -> None:
+    def test_an_overstated_level_is_looked_up(self, world: World, queue: TestQueue) -> None:
         """It says 16 in partition 2, where nothing higher than 2 is left."""
         for _ in range(PARTITIONS):
             assert self.received(world, queue) == ["2"]
@@ -269,7 +271,7 @@ class TestItem:
         world.clock.pass_seconds(0.81)
         assert self.received(world, queue) == ["9"]
 
-    def test_one_of_a_clock_that_is_ahead_is_not_believed_for_longer(
+    def test_one_of_a_fast_clock_is_not_believed_for_longer(
         self, world: World, queue: TestQueue
     ) -> None:
         """
@@ -328,7 +330,7 @@ class TestItem:
         assert self.received(world, queue) == ["7"]
         assert [self.received(world, queue) for _ in range(4)] == [["2"]] * 4
 
-    def test_a_partition_that_the_store_refuses_comes_last(
+    def test_a_refused_partition_comes_last(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """And what this receive did not see is not told to others."""
@@ -349,7 +351,7 @@ class TestItem:
 
 
 class TestCrashes:
-    def test_a_receive_that_ends_before_any_call_of_the_store_hides_nothing(
+    def test_a_receive_ended_before_any_call_of_the_store_hides_nothing(
         self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The next receives get the highest ones, whatever it left behind."""
@@ -463,7 +465,7 @@ class TestCosts:
             assert units == (1, 0.5 * (1 + partitions + 1))
         assert hints(world) == []
 
-    def test_of_many_environments_that_receive_rarely_few_look(
+    def test_of_many_rarely_receiving_environments_few_look(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         """Each receives once: some eight of them look before one tells the others."""

@@ -97,7 +97,7 @@ def test_a_filter_takes_messages_of_it(world: World, topic: TestTopic, bucket: B
 
 @pytest.mark.parametrize("attributes", [{"ordered": True}, {"rewind_seconds": 60}])
 @pytest.mark.parametrize("selected", [None, {"tags": ["a"]}])
-def test_queues_that_need_a_send_get_a_reference(
+def test_queues_in_need_of_a_send_get_a_reference(
     world: World,
     topic: TestTopic,
     make_queue: MakeQueue,
@@ -123,7 +123,7 @@ def test_queues_that_need_a_send_get_a_reference(
     assert all("b" not in item for item in owned)
 
 
-def test_a_message_that_became_its_own_group_goes_back_to_it(
+def test_a_message_with_a_group_of_its_own_goes_back_to_it(
     topic: TestTopic, make_queue: MakeQueue, bucket: Bucket
 ) -> None:
     """Its object has no group; an unordered dead-letter queue between does not lose it."""
@@ -183,7 +183,7 @@ def test_a_repeated_publish_is_stored_once(
     assert group.receive() == []
 
 
-def test_where_the_bucket_refuses_the_record_has_the_bodies(
+def test_if_the_bucket_refuses_the_record_has_the_bodies(
     topic: TestTopic, group: TestSubscription, bucket: Bucket
 ) -> None:
     bucket.refused = {"put"}
@@ -247,7 +247,7 @@ def test_posts_wait_while_the_bucket_refuses(
     assert sorted(posted) == sorted([*bodies(messages), "x"])
 
 
-def test_a_reader_of_the_log_passes_over_what_is_missing_and_it_is_told(
+def test_a_reader_of_the_log_passes_over_a_missing_object_and_it_is_told(
     world: World, topic: TestTopic, bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
     topic.subscribe("group")

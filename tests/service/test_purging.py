@@ -53,7 +53,7 @@ def test_everything_sent_before_is_gone_whatever_its_state(
     assert left <= {"L"}
 
 
-def test_what_is_sent_after_the_answer_stays(world: World, full: TestQueue) -> None:
+def test_a_send_after_the_answer_stays(world: World, full: TestQueue) -> None:
     full.start("purge")
     full.send("new")
     world.settle()
@@ -71,7 +71,7 @@ def test_it_is_an_operation_with_progress(full: TestQueue) -> None:
     assert operation["done"] >= 12
 
 
-def test_it_goes_on_where_it_ran_out_of_time(world: World, full: TestQueue) -> None:
+def test_it_goes_on_after_running_out_of_time(world: World, full: TestQueue) -> None:
     full.start("purge")
 
     assert run_in_small_steps(world) > 8
@@ -144,7 +144,7 @@ class TestRepeatedSends:
         assert sorted(each["body"] for each in received) == ["a", "b", "c"]
         assert {each["receive_count"] for each in received} == {1}
 
-    def test_it_is_not_deleted_by_a_purge_that_read_the_first_one(
+    def test_it_is_not_deleted_by_a_purge_of_the_first_one(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         token = attempt(world)
@@ -267,7 +267,7 @@ class TestDeduplicatedSends:
         world.settle()
         assert queue.bodies() == queue.bodies(receiver="copy") == ["second"]
 
-    def test_a_batch_has_duplicates_of_what_was_sent_after_the_purge_alone(
+    def test_a_batch_has_duplicates_of_sends_after_the_purge_alone(
         self, world: World, queue: TestQueue
     ) -> None:
         def messages(*keys: str) -> list[dict[str, Any]]:
@@ -283,7 +283,7 @@ class TestDeduplicatedSends:
         world.settle()
         assert queue.bodies() == ["before", "both", "new", "plain"]
 
-    def test_a_repetition_is_answered_with_the_purged_message_that_the_first_one_met(
+    def test_a_repetition_is_answered_with_the_purged_message_met_by_the_first(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The purge is of a time between that message and the attempt, which has not seen it."""
@@ -318,7 +318,7 @@ class TestDeduplicatedSends:
         assert (again.status, again.json) == (201, first.json)
         assert queue.receive() == []
 
-    def test_nor_is_it_one_beside_what_was_sent_after(self, world: World, queue: TestQueue) -> None:
+    def test_nor_is_it_one_beside_a_later_send(self, world: World, queue: TestQueue) -> None:
         token = attempt(world)
         message = [{"body": "x", "deduplication_id": "k"}]
         queue.try_send(message, attempt=token)
@@ -341,7 +341,7 @@ class TestDeduplicatedSends:
         assert replies[1].json == replies[2].json == replies[0].json
         assert queue.bodies() == ["plain", "second"]
 
-    def test_a_rewind_brings_back_what_was_sent_after_the_purge_alone(
+    def test_a_rewind_brings_back_sends_after_the_purge_alone(
         self, make_queue: MakeQueue, now: Callable[..., str]
     ) -> None:
         queue = make_queue(rewind_seconds=3_600)

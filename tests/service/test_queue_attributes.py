@@ -85,7 +85,7 @@ def test_two_accounts_may_use_one_name(alice: Client, bob: Client) -> None:
     assert alice.get("/queues/orders").json["delay_seconds"] == 5
 
 
-def test_a_patch_changes_what_it_names_and_answers_all_attributes(
+def test_a_patch_changes_the_named_attributes_and_answers_all(
     world: World, queue: TestQueue
 ) -> None:
     world.clock.pass_seconds(60)
@@ -134,7 +134,7 @@ def test_partitions_only_grow(queue: TestQueue) -> None:
         {"priorities": 16, "partitions": 1},
     ],
 )
-def test_what_is_fixed_is_shown_and_may_be_given_as_it_is(
+def test_fixed_attributes_are_shown_and_may_be_given_unchanged(
     make_queue: MakeQueue, kind: dict[str, Any]
 ) -> None:
     given = {name: value for name, value in kind.items() if name != "partitions"}
@@ -145,7 +145,7 @@ def test_what_is_fixed_is_shown_and_may_be_given_as_it_is(
     assert queue.patch(**kind).status == 200
 
 
-def test_a_patch_is_judged_by_what_the_queue_has_already(make_queue: MakeQueue) -> None:
+def test_a_patch_is_judged_by_the_queues_present_attributes(make_queue: MakeQueue) -> None:
     queue = make_queue(delay_seconds=100)
 
     assert queue.patch(message_retention_seconds=100).code == "InvalidParameter"
@@ -178,7 +178,7 @@ def test_a_change_is_in_force_when_it_is_answered(queue: TestQueue) -> None:
     assert queue.counts() == {"delayed": 1}
 
 
-def test_a_change_is_in_force_where_functions_have_caches_of_their_own() -> None:
+def test_a_change_is_in_force_though_functions_have_caches_of_their_own() -> None:
     world = World(shared_caches=False)
     alice = world.client("alice", admin=True)
     alice.put("/queues/orders")

@@ -83,13 +83,11 @@ def test_latest_is_from_the_answer_on(world: World, queue: TestQueue) -> None:
     assert queue.bodies() == ["after", "before"]
 
 
-def test_latest_is_where_a_receiver_starts_unless_it_says(queue: TestQueue) -> None:
+def test_a_receiver_starts_at_latest_by_default(queue: TestQueue) -> None:
     assert queue.add_receiver("copy")["start"] == "latest"
 
 
-def test_earliest_is_what_the_queue_has_and_what_its_log_has(
-    world: World, queue: TestQueue
-) -> None:
+def test_earliest_is_all_messages_of_the_queue_and_its_log(world: World, queue: TestQueue) -> None:
     queue.send("before the log")
     queue.add_receiver("first", start="earliest")
     for body in "abc":
@@ -104,7 +102,7 @@ def test_earliest_is_what_the_queue_has_and_what_its_log_has(
     assert queue.bodies(receiver="second") == sorted([*"abc", *(f"{b} large" * 200 for b in "abc")])
 
 
-def test_what_is_sent_while_the_log_is_turned_on_is_there_once(
+def test_a_send_while_the_log_is_turned_on_is_there_once(
     world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = []
@@ -263,7 +261,7 @@ def test_a_receivers_dead_letters_name_it(world: World, make_queue: MakeQueue) -
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_a_dead_letter_queues_receivers_are_told_what_died_of_what_too(
+def test_a_dead_letter_queues_receivers_are_told_the_notes_too(
     world: World, make_queue: MakeQueue, ordered: bool
 ) -> None:
     dead = make_queue("dead", ordered=ordered)
@@ -391,7 +389,7 @@ def test_nothing_is_received_before_the_backfill_has_reached_it(
 @pytest.mark.few(2)
 @pytest.mark.parametrize("applied", [False, True])
 @pytest.mark.parametrize("repeated", [False, True])
-def test_a_receiver_whose_creation_stops_anywhere_gets_what_was_sent_before(
+def test_a_receiver_with_a_stopped_creation_gets_the_earlier_messages(
     world: World,
     logged: TestQueue,
     monkeypatch: pytest.MonkeyPatch,
@@ -442,7 +440,7 @@ def test_a_deleted_queue_takes_its_receivers_along(
     assert all("expires_at" in item for item in resources)
 
 
-def test_a_queue_that_cannot_be_deleted_keeps_its_receivers(make_queue: MakeQueue) -> None:
+def test_an_undeletable_queue_keeps_its_receivers(make_queue: MakeQueue) -> None:
     dead = make_queue("dead")
     make_queue(dead_letter={"queue": "dead", "max_receives": 1})
     dead.add_receiver("copy")

@@ -72,9 +72,7 @@ def test_a_day_has_each_of_its_hours_wherever_it_is_kept(
     assert hourly(alice, 1) == {"kept": [1]}
 
 
-def test_a_queue_that_is_empty_keeps_its_week(
-    world: World, alice: Client, queue: TestQueue
-) -> None:
+def test_an_empty_queue_keeps_its_week(world: World, alice: Client, queue: TestQueue) -> None:
     queue.send("a")
     queue.delete(*queue.receive())
     world.settle()
@@ -119,7 +117,7 @@ def test_two_sweeps_at_once_move_an_hour_once(
     assert hourly(alice, 3)["sent"] == [1, 0, 0]
 
 
-def test_what_the_meter_adds_meanwhile_is_moved_by_the_next_sweep(
+def test_late_additions_of_the_meter_are_moved_by_the_next_sweep(
     world: World, alice: Client, queue: TestQueue
 ) -> None:
     queue.send("a")
@@ -139,7 +137,7 @@ def test_what_the_meter_adds_meanwhile_is_moved_by_the_next_sweep(
 
 
 @pytest.mark.parametrize("empty", [False, True])
-def test_an_hour_is_moved_once_where_the_answer_is_lost(
+def test_an_hour_is_moved_once_though_the_answer_is_lost(
     world: World, alice: Client, queue: TestQueue, monkeypatch: pytest.MonkeyPatch, empty: bool
 ) -> None:
     queue.send("a")
@@ -166,9 +164,7 @@ def test_an_hour_is_moved_once_where_the_answer_is_lost(
     assert hourly(alice, 4)["sent"] == ([0, 0, 1, 0] if empty else [0, 1, 0, 0])
 
 
-def test_a_counter_that_is_used_again_is_not_removed(
-    world: World, alice: Client, queue: TestQueue
-) -> None:
+def test_a_reused_counter_is_not_removed(world: World, alice: Client, queue: TestQueue) -> None:
     queue.send("a")
     queue.delete(*queue.receive())
     world.settle()

@@ -44,7 +44,7 @@ def _at_the_beginning_of_an_interval(world: World) -> None:
     world.clock.pass_seconds(FIVE_MINUTES - into)
 
 
-def test_what_happens_is_in_the_interval_in_which_it_happens(
+def test_each_event_is_in_the_interval_of_its_time(
     world: World, alice: Client, queue: TestQueue
 ) -> None:
     queue.send(*"abc")
@@ -63,7 +63,7 @@ def test_what_happens_is_in_the_interval_in_which_it_happens(
     }
 
 
-def test_the_intervals_begin_an_hour_before_the_end_of_the_one_that_runs(
+def test_the_intervals_begin_an_hour_before_the_end_of_the_current_one(
     world: World, alice: Client, queue: TestQueue
 ) -> None:
     world.clock.pass_seconds(17)
@@ -71,7 +71,7 @@ def test_the_intervals_begin_an_hour_before_the_end_of_the_one_that_runs(
     assert to_ms(shown["starts_at"]) == world.clock.now_ms() - 17_000 - 11 * FIVE_MINUTES * 1_000
 
 
-def test_what_is_longer_ago_than_an_hour_is_in_the_backlog_alone(
+def test_messages_older_than_an_hour_are_in_the_backlog_alone(
     world: World, alice: Client, queue: TestQueue
 ) -> None:
     queue.send(*"ab")
@@ -82,11 +82,11 @@ def test_what_is_longer_ago_than_an_hour_is_in_the_backlog_alone(
     assert rates(alice, queues="orders") == [{"kept": [2] * 12}]
 
 
-def test_a_queue_that_never_had_a_message_has_zeros(alice: Client, queue: TestQueue) -> None:
+def test_an_unused_queue_has_zeros(alice: Client, queue: TestQueue) -> None:
     assert rates(alice, queues="orders") == [{}]
 
 
-def test_a_batch_that_the_stream_repeats_shorter_and_in_parts_counts_once(
+def test_a_batch_repeated_by_the_stream_shorter_and_in_parts_counts_once(
     world: World, alice: Client, queue: TestQueue
 ) -> None:
     for body in "abcdef":
@@ -104,7 +104,7 @@ def test_a_batch_that_the_stream_repeats_shorter_and_in_parts_counts_once(
     ]
 
 
-def test_of_a_meter_that_is_stopped_rates_are_missing_and_nothing_else_is(
+def test_of_a_stopped_meter_only_the_rates_are_missing(
     world: World, alice: Client, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.send("a")
@@ -125,7 +125,7 @@ def test_of_a_meter_that_is_stopped_rates_are_missing_and_nothing_else_is(
     assert rates(alice, queues="orders") == [{"sent": at_end(1), "kept": at_end(1)}]
 
 
-def test_what_is_metered_late_is_in_its_own_interval(
+def test_late_metered_messages_are_in_their_own_interval(
     world: World, alice: Client, queue: TestQueue
 ) -> None:
     queue.send(*"ab")
@@ -136,7 +136,7 @@ def test_what_is_metered_late_is_in_its_own_interval(
     ]
 
 
-def test_a_dead_letter_is_counted_where_it_was(
+def test_a_dead_letter_is_counted_at_its_source(
     world: World, alice: Client, make_queue: MakeQueue
 ) -> None:
     make_queue("dead")
@@ -178,7 +178,7 @@ def test_a_topic_its_groups_its_urls_and_a_receiver_are_read_by_one_call(
     ]
 
 
-def test_posts_that_fail_are_attempts_and_no_deliveries(world: World, alice: Client) -> None:
+def test_failed_posts_are_attempts_and_no_deliveries(world: World, alice: Client) -> None:
     topic = TestTopic(alice)
     topic.subscribe("web", protocol="http", endpoint="https://example.com/hook")
     world.settle()
@@ -188,7 +188,7 @@ def test_posts_that_fail_are_attempts_and_no_deliveries(world: World, alice: Cli
     assert rates(alice, subscriptions="news/web") == [{"attempts": at_end(1), "kept": at_end(1)}]
 
 
-def test_a_rewound_group_has_what_it_had_before(world: World, alice: Client) -> None:
+def test_a_rewound_group_keeps_its_former_rates(world: World, alice: Client) -> None:
     topic = TestTopic(alice)
     group = topic.subscribe("all", protocol="pull")
     topic.publish(*"ab")
@@ -210,7 +210,7 @@ def test_no_interval_is_less_than_nothing(world: World, alice: Client, queue: Te
 
 
 class TestCosts:
-    def test_counting_what_is_kept_costs_no_unit_more_with_a_full_hour(
+    def test_counting_kept_messages_costs_no_unit_more_with_a_full_hour(
         self, world: World, queue: TestQueue
     ) -> None:
         """A record and a counter, of at most 1 KB each, in a transaction: two units each."""
@@ -239,7 +239,7 @@ class TestCosts:
         alice.get("/rates", named)
         assert world.units(lambda: alice.get("/rates", named)) == (0, 25)
 
-    def test_the_sweep_removes_what_is_past_and_nothing_else(
+    def test_the_sweep_removes_past_intervals_and_nothing_else(
         self, world: World, alice: Client, queue: TestQueue
     ) -> None:
         def stored() -> list[str]:

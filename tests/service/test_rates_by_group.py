@@ -165,7 +165,7 @@ class TestEnvironments:
         # Four seconds pass, and the clock that is ahead begins one of its own first.
         assert 4 * 3 <= taken <= 4 * 5
 
-    def test_what_another_took_is_full_here(self, world: World, queue: TestQueue) -> None:
+    def test_a_group_full_elsewhere_is_full_here(self, world: World, queue: TestQueue) -> None:
         fill(queue, "loud", 32)
         fill(queue, "red", 1)
         next_second(world)
@@ -174,7 +174,7 @@ class TestEnvironments:
         with environment(world, {}):
             assert receive_all(queue) == {}
 
-    def test_a_claim_that_another_wins_takes_nothing(self, world: World, queue: TestQueue) -> None:
+    def test_a_lost_claim_takes_nothing(self, world: World, queue: TestQueue) -> None:
         """Two read the same messages; the loser's part of the rate is for its next claim."""
         fill(queue, "loud", 1)
         next_second(world)
@@ -211,7 +211,7 @@ class TestFunctions:
 
 
 class TestDeadLetters:
-    def test_what_is_dead_lettered_or_moved_takes_nothing(
+    def test_dead_lettered_or_moved_messages_take_nothing(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         make_queue("dead")
@@ -246,7 +246,7 @@ class TestCosts:
             units.append(world.units(lambda: queue.receive(4, wait_seconds=0))[0])  # noqa: B023
         assert units[1] == units[0] + 1
 
-    def test_a_long_group_that_is_full_is_passed_without_reading_it(
+    def test_a_long_full_group_is_passed_without_reading_it(
         self, world: World, queue: TestQueue
     ) -> None:
         for _ in range(20):

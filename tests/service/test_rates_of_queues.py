@@ -79,7 +79,7 @@ def test_a_part_of_an_earlier_second_is_not_given_back(world: World) -> None:
     assert allow_receives(world.core, "source", 5, 5) == 2
 
 
-def test_a_rate_that_one_environment_took_whole_is_asked_for_no_more(world: World) -> None:
+def test_a_rate_taken_whole_by_one_environment_is_asked_for_no_more(world: World) -> None:
     next_second(world)
 
     def take() -> None:
@@ -90,7 +90,7 @@ def test_a_rate_that_one_environment_took_whole_is_asked_for_no_more(world: Worl
 
 
 class TestSends:
-    def test_what_is_over_the_rate_is_refused_until_the_next_second(
+    def test_sends_over_the_rate_are_refused_until_the_next_second(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue = make_queue(send_rate=10)
@@ -211,7 +211,7 @@ class TestReceives:
         where = {"name": "a", "value": "1"}
         assert [received(queue, where=where) for _ in range(2)] == [2, 0]
 
-    def test_a_receive_by_an_attribute_gives_back_what_it_does_not_find(
+    def test_a_receive_by_an_attribute_gives_back_its_unused_rate(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue = make_queue(receive_rate=3, partitions=1)

@@ -93,7 +93,7 @@ def test_messages_and_readings_are_not_in_it(queue: TestQueue) -> None:
     assert changes(queue.client) == before
 
 
-def test_a_message_costs_what_it_did(world: World, queue: TestQueue) -> None:
+def test_a_message_costs_no_more(world: World, queue: TestQueue) -> None:
     def life() -> None:
         queue.send("x")
         queue.delete(*queue.receive())
@@ -148,7 +148,7 @@ def test_filters_are_by_time_key_and_resource(world: World, alice: Client) -> No
     assert calls(alice, "to=0001-01-01T00:00:00Z") == []
 
 
-def test_a_key_reads_it_that_manages_keys_and_everything(alice: Client) -> None:
+def test_only_a_manager_of_keys_and_everything_reads_it(alice: Client) -> None:
     for rights in (
         {"manages_keys": False},
         {"scope": {"manage": "all"}},
@@ -161,7 +161,7 @@ def test_a_key_reads_it_that_manages_keys_and_everything(alice: Client) -> None:
     assert manager.get("/audit").status == 200
 
 
-def test_what_a_grant_lets_another_account_change_is_in_both(alice: Client, bob: Client) -> None:
+def test_another_accounts_change_by_a_grant_is_in_both(alice: Client, bob: Client) -> None:
     alice.put("/queues/orders")
     alice.put("/queues/orders/grants/bob", {"permission": "admin"})
     assert bob.patch("/queues/alice:orders", {"delay_seconds": 1}).status == 200
@@ -175,7 +175,7 @@ def test_what_a_grant_lets_another_account_change_is_in_both(alice: Client, bob:
     assert (own["route"], own["resource"]) == ("PATCH /queues/{queue}", "alice:orders")
 
 
-def test_what_an_admin_does_to_keys_of_an_account_is_in_both(world: World, alice: Client) -> None:
+def test_an_admins_changes_to_keys_of_an_account_are_in_both(world: World, alice: Client) -> None:
     admin = world.client("operator", admin=True)
     made = admin.post("/keys", {"account": "alice"}).json["access_key_id"]
     tick(world)
@@ -268,7 +268,7 @@ def test_a_filter_looks_at_a_bounded_number_however_many_there_are(
     assert all("cursor" in page for page in pages)
 
 
-def test_a_call_succeeds_where_its_item_is_refused(
+def test_a_call_succeeds_though_its_item_is_refused(
     world: World, alice: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Throttled(world, is_of_the_audit)
@@ -319,7 +319,7 @@ def test_the_line_is_written_first(
     ]
 
 
-def test_a_call_that_may_have_changed_something_is_there(world: World, queue: TestQueue) -> None:
+def test_a_call_with_a_possible_change_is_there(world: World, queue: TestQueue) -> None:
     tick(world)
     queue.client.put(f"{queue.path}/grants/bob", {"permission": "admin"})
     bob = world.client("bob")

@@ -38,7 +38,7 @@ def full(world: World, make_queue: MakeQueue) -> TestQueue:
     return queue
 
 
-def test_who_takes_one_message_after_the_other_reads_few_behind_it(
+def test_taking_one_message_after_the_other_reads_few_behind_it(
     full: TestQueue, pages: list[int]
 ) -> None:
     taken = []
@@ -50,7 +50,7 @@ def test_who_takes_one_message_after_the_other_reads_few_behind_it(
     assert pages == [PAGE] + [FEW] * 11
 
 
-def test_few_parcels_cost_the_least_that_a_read_can(world: World, full: TestQueue) -> None:
+def test_few_parcels_cost_the_least_possible(world: World, full: TestQueue) -> None:
     full.delete(*full.receive(1))
     world.engine.reset_capacity()
     full.receive(1)
@@ -65,7 +65,7 @@ def test_messages_in_flight_at_the_head_cost_no_further_call(
     assert pages == [PAGE, FEW] + [PAGE] * (PAGE - 2)
 
 
-def test_what_another_environment_took_costs_one_further_call(
+def test_another_environments_claims_cost_one_further_call(
     world: World, full: TestQueue, pages: list[int]
 ) -> None:
     full.receive(5)

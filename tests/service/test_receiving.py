@@ -75,7 +75,7 @@ def test_every_partition_is_looked_at(world: World, make_queue: MakeQueue) -> No
         assert len(reply.json["messages"]) == 1, left
 
 
-def test_an_answer_stays_below_what_a_function_may_answer(make_queue: MakeQueue) -> None:
+def test_an_answer_stays_below_the_limit_of_a_function(make_queue: MakeQueue) -> None:
     queue = make_queue(max_message_bytes=262_144)
     for _ in range(6):
         assert queue.try_send([{"body": "\1" * 174_000}]).status == 201
@@ -108,7 +108,7 @@ class TestWaiting:
 
         assert world.clock.now_ms() - before == 1000 * seconds
 
-    def test_a_longer_wait_is_cut_to_what_is_left_of_the_call(
+    def test_a_longer_wait_is_cut_to_the_rest_of_the_call(
         self, world: World, queue: TestQueue
     ) -> None:
         before = world.clock.now_ms()
@@ -128,7 +128,7 @@ class TestWaiting:
         assert message["body"] == "soon"
         assert 5_000 <= world.clock.now_ms() - before <= 6_000
 
-    def test_a_lease_that_ends_meanwhile_gives_its_message(
+    def test_a_lease_ending_meanwhile_gives_its_message(
         self, world: World, queue: TestQueue
     ) -> None:
         queue.send("x")
@@ -146,7 +146,7 @@ class TestWaiting:
             ("DELETE /queues/orders/receivers/copy", "copy", "ReceiverNotFound"),
         ],
     )
-    def test_what_is_removed_during_the_wait_does_not_come(
+    def test_a_message_removed_during_the_wait_does_not_come(
         self,
         world: World,
         queue: TestQueue,
@@ -164,7 +164,7 @@ class TestWaiting:
 
         assert (reply.code, reply.json.get("messages", [])) == (code, [])
 
-    def test_a_wait_at_a_deleted_queue_gets_nothing_of_the_next_one_of_that_name(
+    def test_a_wait_at_a_deleted_queue_gets_nothing_of_a_new_one_of_its_name(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def delete_and_make_anew() -> None:
@@ -204,7 +204,7 @@ class TestRepeats:
         assert world.items() == before
         queue.delete(*first)
 
-    def test_it_answers_only_what_the_first_still_holds(
+    def test_it_answers_only_messages_still_held_by_the_first(
         self, world: World, queue: TestQueue
     ) -> None:
         queue.send(*"abcd")
@@ -215,7 +215,7 @@ class TestRepeats:
 
         assert queue.receive(attempt=token, repeat=True) == first[2:]
 
-    def test_where_there_was_no_first_it_acts_as_one(self, world: World, queue: TestQueue) -> None:
+    def test_without_a_first_it_acts_as_one(self, world: World, queue: TestQueue) -> None:
         queue.send("a")
         token = attempt(world)
 

@@ -33,7 +33,7 @@ def bodies(world: World) -> list[str]:
     return [body.decode() for _, _, body in world.posts]
 
 
-def test_a_message_that_a_url_took_is_posted_to_it_alone_once_more(
+def test_a_message_taken_by_a_url_is_posted_to_it_alone_once_more(
     world: World, topic: TestTopic
 ) -> None:
     web = topic.subscribe("web", "http", content_format="simplified")
@@ -53,7 +53,7 @@ def test_a_message_that_a_url_took_is_posted_to_it_alone_once_more(
     assert topic.trace(second["id"])["other"] == {"state": "delivered", "attempts": 1}
 
 
-def test_one_that_fails_again_is_retried_anew_and_then_dead(
+def test_one_failing_again_is_retried_anew_and_then_dead(
     world: World, topic: TestTopic, schedules: Schedules
 ) -> None:
     web = topic.subscribe("web", "http", retry=ONE_RETRY, content_format="simplified")
@@ -73,7 +73,7 @@ def test_one_that_fails_again_is_retried_anew_and_then_dead(
     assert topic.trace(message["id"])["web"]["state"] == "delivered"
 
 
-def test_a_group_receives_it_once_more_with_all_that_it_had(topic: TestTopic) -> None:
+def test_a_group_receives_it_once_more_with_all_its_fields(topic: TestTopic) -> None:
     group = topic.subscribe("all")
     (message,) = topic.publish("one", tags=["t"], attributes={"a": "b"})
     group.delete(*group.receive())
@@ -128,7 +128,7 @@ def test_a_function_gets_it_once_more(world: World, alice: Client) -> None:
     assert seen == ["one", "one"]
 
 
-def test_a_dead_letter_may_be_delivered_again_and_stays_where_it_is(
+def test_a_dead_letter_may_be_delivered_again_and_stays_in_its_queue(
     world: World, topic: TestTopic
 ) -> None:
     topic.client.put("/queues/dead")
@@ -152,7 +152,7 @@ def test_several_are_put_in_one_operation_and_each_once(topic: TestTopic) -> Non
     assert sorted(each["body"] for each in group.receive()) == list(map(str, range(10)))
 
 
-def test_a_run_that_stops_or_loses_its_answer_puts_none_twice(
+def test_a_run_with_stops_or_lost_answers_puts_none_twice(
     world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group = topic.subscribe("all")
@@ -184,7 +184,7 @@ def test_a_run_that_stops_or_loses_its_answer_puts_none_twice(
     assert tried[0] > 6
 
 
-def test_of_what_is_gone_meanwhile_the_operation_tells(
+def test_the_operation_tells_of_messages_gone_meanwhile(
     world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group = topic.subscribe("all")
@@ -202,7 +202,7 @@ def test_of_what_is_gone_meanwhile_the_operation_tells(
     assert group.receive() == []
 
 
-def test_a_group_that_is_rewound_since_is_traced_from_there(topic: TestTopic) -> None:
+def test_a_group_rewound_since_is_traced_from_there(topic: TestTopic) -> None:
     group = topic.subscribe("all")
     begun = topic.client.get("/health").json["time"]
     (message,) = topic.publish("one")
@@ -237,14 +237,14 @@ def test_a_message_costs_eight_write_units_and_a_call_fifteen(
 
 
 class TestRefusals:
-    def test_one_that_is_on_its_way(self, topic: TestTopic) -> None:
+    def test_one_on_its_way(self, topic: TestTopic) -> None:
         group = topic.subscribe("all")
         (message,) = topic.publish("one")
         reply = ask(group, message["id"])
         assert (reply.status, reply.code) == (409, "Conflict")
         assert "pending" in reply.json["detail"]
 
-    def test_one_that_the_filter_left_out_and_one_that_is_not_known(self, topic: TestTopic) -> None:
+    def test_one_left_out_by_the_filter_and_an_unknown_one(self, topic: TestTopic) -> None:
         group = topic.subscribe("some", filter={"tags": ["paid"]})
         topic.subscribe("all")
         (message,) = topic.publish("one")

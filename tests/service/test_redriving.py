@@ -80,7 +80,7 @@ def test_no_more_than_max_messages_move_whatever_call_fails(
     raise AssertionError("40 calls were not enough to come to the end")
 
 
-def test_a_runner_that_stood_still_moves_nothing_beside_its_successor(
+def test_a_stalled_runner_moves_nothing_beside_its_successor(
     world: World, dead: TestQueue, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kill(queue, *map(str, range(20)))
@@ -97,7 +97,7 @@ def test_a_runner_that_stood_still_moves_nothing_beside_its_successor(
     assert queue.counts() == dead.counts() == {"active": 10}
 
 
-def test_those_whose_source_is_gone_stay_and_are_told_of(
+def test_dead_letters_of_a_deleted_source_stay_and_are_told_of(
     dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
 ) -> None:
     gone = make_queue("gone", dead_letter={"queue": "dead", "max_receives": 5})
@@ -114,7 +114,7 @@ def test_those_whose_source_is_gone_stay_and_are_told_of(
     assert queue.bodies() == ["a"]
 
 
-def test_what_stayed_is_told_however_often_it_stopped(
+def test_the_remainder_is_told_however_often_it_stopped(
     world: World, dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
 ) -> None:
     gone = make_queue("gone", dead_letter={"queue": "dead", "max_receives": 5})
@@ -130,7 +130,7 @@ def test_what_stayed_is_told_however_often_it_stopped(
     assert "6 of queue gone" in shown["detail"]
 
 
-def test_a_run_that_is_out_of_time_stops_in_the_middle_of_a_page(
+def test_a_run_out_of_time_stops_in_the_middle_of_a_page(
     world: World, make_queue: MakeQueue
 ) -> None:
     dead, target = make_queue("one", partitions=1), make_queue("target")
@@ -144,7 +144,7 @@ def test_a_run_that_is_out_of_time_stops_in_the_middle_of_a_page(
     assert target.counts() == {"active": 50}
 
 
-def test_messages_without_a_group_stay_where_the_target_is_ordered(
+def test_messages_without_a_group_stay_if_the_target_is_ordered(
     dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
 ) -> None:
     target = make_queue("target", ordered=True)
@@ -160,7 +160,7 @@ def test_messages_without_a_group_stay_where_the_target_is_ordered(
 
 
 @pytest.mark.parametrize("moves", [3, 10, 18])
-def test_what_is_purged_meanwhile_does_not_move(
+def test_messages_purged_meanwhile_do_not_move(
     world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, moves: int
 ) -> None:
     purged, target = make_queue("purged", partitions=1), make_queue("target")
@@ -176,7 +176,7 @@ def test_what_is_purged_meanwhile_does_not_move(
     assert (shown["state"], shown["done"]) == ("succeeded", moves)
 
 
-def test_dead_letters_of_a_queue_that_is_deleted_meanwhile_do_not_go_back(
+def test_dead_letters_of_a_queue_deleted_meanwhile_do_not_go_back(
     world: World, dead: TestQueue, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kill(queue, *map(str, range(40)))
@@ -207,9 +207,7 @@ def test_a_redriven_message_dies_anew(world: World, dead: TestQueue, queue: Test
     assert letter["dead_letter"]["reason"] == "again"
 
 
-def test_a_move_that_finds_its_place_taken_is_not_reported_as_done(
-    dead: TestQueue, queue: TestQueue
-) -> None:
+def test_a_move_to_a_taken_place_is_not_reported_as_done(dead: TestQueue, queue: TestQueue) -> None:
     kill(queue, "a")
     dead.run("redrive")
     (again,) = queue.receive()
@@ -249,7 +247,7 @@ def test_it_survives_the_failure_of_any_call(
 
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("body", ["short", "long" * 1_000])
-def test_a_receivers_dead_letter_goes_back_to_that_receiver_alone(
+def test_a_receivers_dead_letter_goes_back_to_this_receiver_alone(
     world: World, make_queue: MakeQueue, body: str, ordered: bool
 ) -> None:
     dead = make_queue("dead", ordered=ordered)

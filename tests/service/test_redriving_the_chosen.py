@@ -45,9 +45,7 @@ def give_up_all(queue: TestQueue, reason: str = "odd") -> dict[str, str]:
 
 
 class TestById:
-    def test_those_that_are_named_go_and_the_others_stay(
-        self, dead: TestQueue, queue: TestQueue
-    ) -> None:
+    def test_the_named_ones_go_and_the_others_stay(self, dead: TestQueue, queue: TestQueue) -> None:
         ids = give_up(queue, *"abcde")
         operation = dead.run("redrive", ids=[ids["b"], ids["d"], ids["b"]])
         assert (operation["state"], operation["done"]) == ("succeeded", 2)
@@ -61,9 +59,7 @@ class TestById:
         assert dead.run("redrive", ids=[sent[1]["id"]])["done"] == 1
         assert queue.bodies() == ["b"]
 
-    def test_one_that_is_not_there_or_is_held_is_told_of(
-        self, dead: TestQueue, queue: TestQueue
-    ) -> None:
+    def test_a_missing_or_held_one_is_told_of(self, dead: TestQueue, queue: TestQueue) -> None:
         ids = give_up(queue, "a", "b")
         (held,) = dead.receive(1)
         other = next(id for body, id in ids.items() if id != held["id"])
@@ -73,7 +69,7 @@ class TestById:
             "2 of the ids that were given have no message here that can be had"
         )
 
-    def test_one_whose_source_is_gone_is_told_of_as_such(
+    def test_one_of_a_deleted_source_is_told_of_as_such(
         self, dead: TestQueue, queue: TestQueue
     ) -> None:
         ids = give_up(queue, "a")
@@ -129,7 +125,7 @@ class TestAnIdTwice:
         for name in ("r1", "r2"):
             assert sorted(each["body"] for each in queue.receive_all(receiver=name)) == ["x", "y"]
 
-    def test_one_that_is_held_beside_another_is_not_told_as_missing(
+    def test_one_held_beside_another_is_not_told_as_missing(
         self, dead: TestQueue, ids: dict[str, str]
     ) -> None:
         held = dead.receive(1)[0]
@@ -190,7 +186,7 @@ class TestAnIdTwice:
             assert there.client.call("DELETE", path).status == 204
             assert there.counts() == {}
 
-    def test_a_cancellation_of_which_one_was_received_takes_none_back(
+    def test_a_cancellation_after_one_was_received_takes_none_back(
         self, dead: TestQueue, make_queue: MakeQueue, ids: dict[str, str]
     ) -> None:
         there = make_queue("there", partitions=1)
@@ -202,7 +198,7 @@ class TestAnIdTwice:
 
 
 class TestByNote:
-    def test_only_what_the_notes_select_goes_back(
+    def test_only_letters_selected_by_notes_go_back(
         self, world: World, dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
     ) -> None:
         other = make_queue("other", dead_letter={"queue": "dead", "max_receives": 5})
@@ -310,7 +306,9 @@ class TestSubscriptions:
         assert topic.log()["messages"][2:] == []
         assert len(topic.log(limit=16)["messages"]) == 2
 
-    def test_they_are_behind_what_their_group_has(self, dead: TestQueue, topic: TestTopic) -> None:
+    def test_they_are_behind_their_groups_waiting_ones(
+        self, dead: TestQueue, topic: TestTopic
+    ) -> None:
         group = topic.subscribe("group", dead_letter_queue="dead", ordered=True)
         topic.publish("first", group="g")
         give_up_all(group)
@@ -372,7 +370,7 @@ class TestSubscriptions:
         assert sorted(len(each.text) for each in again) == [size, size]
         assert web.show()["counts"]["active"] == topic.active() == 0
 
-    def test_the_sweep_posts_what_a_runner_gave_back_and_did_not_tell(
+    def test_the_sweep_posts_messages_given_back_but_not_told(
         self,
         world: World,
         dead: TestQueue,
@@ -404,7 +402,7 @@ class TestSubscriptions:
         assert dead.run("redrive", dead_letter=wanted)["done"] == 1
         assert (one.receive_all(), len(two.receive_all())) == ([], 1)
 
-    def test_what_can_have_none_back_lets_them_stay(
+    def test_a_broadcasting_subscription_lets_them_stay(
         self, dead: TestQueue, topic: TestTopic
     ) -> None:
         group = topic.subscribe("group", dead_letter_queue="dead")

@@ -72,7 +72,7 @@ def test_one_throttled_claim_of_16_leaves_the_other_15_to_be_answered(
     assert ({last["id"]}, last["receive_count"]) == (left, 1)
 
 
-def test_a_partition_that_refuses_does_not_hide_the_others(
+def test_a_refusing_partition_does_not_hide_the_others(
     make_queue: MakeQueue, refuse: Refuse
 ) -> None:
     queue = make_queue(partitions=8)
@@ -84,7 +84,7 @@ def test_a_partition_that_refuses_does_not_hide_the_others(
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_a_receive_fails_where_nothing_was_claimed_and_the_store_refused(
+def test_a_receive_fails_if_nothing_was_claimed_and_the_store_refused(
     world: World, make_queue: MakeQueue, refuse: Refuse, ordered: bool
 ) -> None:
     make_queue("dead", ordered=ordered)
@@ -101,7 +101,7 @@ def test_a_receive_fails_where_nothing_was_claimed_and_the_store_refused(
     assert later(world, queue) == (["a", "b", "c"], [])
 
 
-def test_messages_whose_bodies_cannot_be_read_are_given_back_as_if_never_received(
+def test_messages_with_unreadable_bodies_are_given_back_as_if_never_received(
     world: World, strict: TestQueue, refuse: Refuse
 ) -> None:
     strict.send(LARGE, LARGE)
@@ -118,7 +118,7 @@ def test_messages_whose_bodies_cannot_be_read_are_given_back_as_if_never_receive
     assert later(world, strict) == ([LARGE, LARGE], [])
 
 
-def test_messages_whose_bodies_are_at_hand_are_answered_though_others_cannot_be_read(
+def test_messages_with_bodies_at_hand_are_answered_though_others_cannot_be_read(
     strict: TestQueue, refuse: Refuse
 ) -> None:
     strict.send("small")
@@ -133,7 +133,7 @@ def test_messages_whose_bodies_are_at_hand_are_answered_though_others_cannot_be_
     assert (given_back["body"], given_back["receive_count"]) == (LARGE, 1)
 
 
-def test_what_cannot_be_given_back_either_stays_held(strict: TestQueue, refuse: Refuse) -> None:
+def test_a_message_with_a_failed_give_back_stays_held(strict: TestQueue, refuse: Refuse) -> None:
     strict.send(LARGE)
     refuse("BatchGetItem")
     refuse("UpdateItem", after=1)
@@ -144,7 +144,7 @@ def test_what_cannot_be_given_back_either_stays_held(strict: TestQueue, refuse: 
     assert strict.counts() == {"inactive": 1}
 
 
-def test_a_message_whose_body_is_gone_keeps_nobody_busy_and_does_not_die_of_it(
+def test_a_message_with_a_lost_body_keeps_nobody_busy_and_does_not_die_of_it(
     world: World, strict: TestQueue
 ) -> None:
     strict.send(LARGE)
@@ -168,7 +168,7 @@ class TestOrderedQueues:
         )
 
     @pytest.mark.parametrize("refused", [0, 1, 2])
-    def test_a_throttled_claim_ends_what_is_taken_of_its_group(
+    def test_a_throttled_claim_ends_the_taking_of_its_group(
         self, queue: TestQueue, refuse: Refuse, refused: int
     ) -> None:
         for number in "123":
@@ -182,7 +182,7 @@ class TestOrderedQueues:
         assert of_group == ["1", "2", "3"][: len(of_group)]
         assert len(received) < 4
 
-    def test_nothing_is_answered_behind_a_message_that_cannot_be_read(
+    def test_nothing_is_answered_behind_an_unreadable_message(
         self, queue: TestQueue, refuse: Refuse
     ) -> None:
         queue.send("1", group="g")

@@ -103,7 +103,7 @@ class TestLongQueues:
     @pytest.mark.parametrize(
         ("seconds", "others"), [pytest.param(0.5, 0, marks=pytest.mark.long), (29, 40)]
     )
-    def test_a_repeat_finds_what_the_first_took_within_50_units(
+    def test_a_repeat_finds_the_first_ones_messages_within_50_units(
         self, long: tuple[World, Client], seconds: float, others: int
     ) -> None:
         world, alice = long
@@ -124,7 +124,7 @@ class TestLongQueues:
         assert units(world) - before <= REPEAT_UNITS
         assert sorted(again, key=_id) == sorted(first, key=_id)
 
-    def test_where_there_was_no_first_it_acts_as_one_within_50_units(
+    def test_without_a_first_it_acts_as_one_within_50_units(
         self, long: tuple[World, Client]
     ) -> None:
         world, alice = long
@@ -138,7 +138,7 @@ class TestLongQueues:
         assert units(world) - before <= REPEAT_UNITS + 10
 
 
-def test_a_repeat_behind_a_long_flight_finds_all_that_were_given_back_one_by_one() -> None:
+def test_a_repeat_behind_a_long_flight_finds_all_given_back_one_by_one() -> None:
     """They stand at the times they were due at, and were first received long before the attempt."""
     world = World(seed=5)
     alice = queue(world, 1)
@@ -171,14 +171,14 @@ def _id(message: dict[str, Any]) -> str:
     return str(message["id"])
 
 
-def test_a_repeat_in_front_of_a_backlog_that_nobody_received_acts_as_a_first(world: World) -> None:
+def test_a_repeat_in_front_of_an_unreceived_backlog_acts_as_a_first(world: World) -> None:
     alice = queue(world, 1)
     for number in range(40):
         alice.send("orders", f"m{number}")
     assert len(alice.receive("orders", 16, attempt=attempt(world), repeat=True)) == 16
 
 
-def test_a_repeat_that_wants_fewer_gets_as_many_messages_as_it_wants() -> None:
+def test_a_repeat_for_fewer_gets_as_many_messages_as_it_wants() -> None:
     world = World()
     alice = queue(world, 1)
     alice.send("orders", *"abcdefgh")
@@ -190,7 +190,7 @@ def test_a_repeat_that_wants_fewer_gets_as_many_messages_as_it_wants() -> None:
     assert alice.receive("orders", 3, attempt=token, repeat=True) == first[:3]
 
 
-def test_a_message_that_comes_late_in_the_wait_is_found_by_its_repeat() -> None:
+def test_a_message_late_in_the_wait_is_found_by_its_repeat() -> None:
     world = World()
     alice = queue(world, 4)
     alice.send("orders", "late", delay_seconds=10)

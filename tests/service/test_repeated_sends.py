@@ -50,7 +50,7 @@ class TestAttempts:
         assert queue.bodies() == ["a", "b"]
 
     @pytest.mark.parametrize("size", [1, 5_000])
-    def test_a_repeat_finds_messages_that_are_held_or_partly_deleted(
+    def test_a_repeat_finds_held_or_partly_deleted_messages(
         self, world: World, queue: TestQueue, size: int
     ) -> None:
         messages = [{"body": "a" * size}, {"body": "b" * size, "delay_seconds": 1}]
@@ -70,7 +70,7 @@ class TestAttempts:
         assert len(ids) == len(set(ids))
         assert set(ids) <= {each["id"] for each in first.json["messages"]}
 
-    def test_what_was_consumed_comes_again_under_the_same_id(
+    def test_consumed_messages_come_again_under_the_same_id(
         self, world: World, queue: TestQueue
     ) -> None:
         token = attempt(world)
@@ -189,7 +189,7 @@ class TestAttempts:
         assert queue.bodies() == ["a", "b"]
 
     @pytest.mark.parametrize("size", [1, 2_000])
-    def test_a_repeat_finds_messages_that_moved_to_a_retrys_wait(
+    def test_a_repeat_finds_messages_moved_to_a_retrys_wait(
         self, world: World, queue: TestQueue, size: int
     ) -> None:
         token = attempt(world)
@@ -203,7 +203,7 @@ class TestAttempts:
         world.clock.pass_seconds(1)
         assert len(queue.receive_all()) == 1
 
-    def test_the_memory_of_what_moved_is_cleared_when_no_attempt_can_be_that_old(
+    def test_the_memory_of_moved_messages_is_cleared_when_no_attempt_can_be_so_old(
         self, world: World, queue: TestQueue
     ) -> None:
         queue.try_send([{"body": "x"}], attempt=attempt(world))
@@ -216,7 +216,7 @@ class TestAttempts:
 
         assert world.items() == []
 
-    def test_a_repeat_finds_messages_that_became_dead_letters(
+    def test_a_repeat_finds_messages_among_the_dead_letters(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         dead = make_queue("dead")
@@ -230,7 +230,7 @@ class TestAttempts:
         assert queue.receive_all() == []
         assert len(dead.receive_all()) == 1
 
-    def test_an_attempt_keeps_what_the_first_answered_with_deduplication_ids(
+    def test_an_attempt_keeps_the_first_answer_with_deduplication_ids(
         self, world: World, queue: TestQueue
     ) -> None:
         (earlier,) = queue.send("earlier", deduplication_id="k")
@@ -266,7 +266,7 @@ class TestAttempts:
     @pytest.mark.parametrize("receivers", [0, 1])
     @pytest.mark.parametrize("fields", [{}, {"deduplication_id": "k"}])
     @pytest.mark.parametrize("size", [2, 1_000])
-    def test_not_atomic_what_was_refused_at_first_is_never_answered_as_stored(
+    def test_not_atomic_a_message_refused_at_first_is_never_answered_as_stored(
         self,
         world: World,
         make_queue: MakeQueue,
@@ -287,7 +287,7 @@ class TestAttempts:
         assert (second[0]["error"]["code"], second[1]) == ("InvalidParameter", first[1])
         assert queue.bodies() == [text(size)]
 
-    def test_not_atomic_a_duplicate_of_what_was_refused_at_first_is_refused_like_it(
+    def test_not_atomic_a_duplicate_of_a_message_refused_at_first_is_refused_like_it(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue, token = make_queue(max_message_bytes=1_024), attempt(world)
@@ -306,7 +306,7 @@ class TestAttempts:
         assert queue.bodies() == ["small"]
 
     @pytest.mark.parametrize("size", [1, 5_000])
-    def test_not_atomic_what_was_refused_at_first_is_stored_where_it_has_a_key_of_its_own(
+    def test_not_atomic_a_message_refused_at_first_is_stored_if_it_has_its_own_key(
         self, world: World, make_queue: MakeQueue, size: int
     ) -> None:
         queue, token = make_queue(message_retention_seconds=60), attempt(world)
@@ -325,7 +325,7 @@ class TestAttempts:
         (received,) = queue.receive_all()
         assert (received["id"], received["body"][0]) == (second[0]["id"], "0")
 
-    def test_receivers_get_what_a_batch_without_its_duplicates_holds(
+    def test_receivers_get_a_batch_without_its_duplicates(
         self, world: World, queue: TestQueue
     ) -> None:
         queue.add_receiver("r")
@@ -379,7 +379,7 @@ class TestAfterACrash:
             assert received["id"] == first.json["messages"][0]["id"]
 
     @pytest.mark.parametrize("receivers", [0, 1])
-    def test_a_repeat_stores_where_what_was_left_behind_goes_meanwhile(
+    def test_a_repeat_stores_if_the_leftover_goes_meanwhile(
         self,
         world: World,
         crashed: TestQueue,
@@ -421,7 +421,7 @@ class TestAfterACrash:
 
         assert crashed.bodies() == [LARGE[0]["body"]]
 
-    def test_a_shorter_retention_takes_no_body_from_what_the_first_stored(
+    def test_a_shorter_retention_takes_no_body_from_the_first_send(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue, token = make_queue(message_retention_seconds=86_400), attempt(world)
@@ -455,7 +455,7 @@ class TestDeduplication:
 
         assert len(queue.receive_all()) == stored
 
-    def test_the_second_answers_the_firsts_id_when_that_is_consumed(
+    def test_the_second_answers_the_id_of_a_consumed_first(
         self, world: World, queue: TestQueue
     ) -> None:
         (first,) = queue.send("x", deduplication_id="k")
@@ -516,7 +516,7 @@ class TestLongOnTheirWay:
     """Sends whose attempt is more than a second old: stored under a later key."""
 
     @pytest.mark.parametrize("size", [1, 3_000])
-    def test_a_send_that_comes_late_is_stored_once_however_often_it_is_repeated(
+    def test_a_late_send_is_stored_once_however_often_it_is_repeated(
         self, world: World, queue: TestQueue, size: int
     ) -> None:
         attempt = ulid.encode(world.clock.now_ms(), bytes(10))

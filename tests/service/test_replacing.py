@@ -60,7 +60,7 @@ def test_groups_and_priorities_may_differ(world: World, make_queue: MakeQueue) -
 
 
 @pytest.mark.parametrize("ending", ["held", "given back", "deleted", "cancelled", "expired"])
-def test_what_does_not_wait_is_not_replaced(
+def test_a_message_not_waiting_is_not_replaced(
     world: World, make_queue: MakeQueue, ending: str
 ) -> None:
     queue = make_queue("orders", message_retention_seconds=600)
@@ -81,7 +81,7 @@ def test_what_does_not_wait_is_not_replaced(
     assert bodies == (["1", "2"] if ending in ("held", "given back") else ["2"])
 
 
-def test_a_message_that_was_put_off_is_replaced(world: World, queue: TestQueue) -> None:
+def test_a_rescheduled_message_is_replaced(world: World, queue: TestQueue) -> None:
     first = put(queue, "1", delay_seconds=5)
     for seconds in (50, 90):
         assert reschedule(queue, first["id"], delay_seconds=seconds).status == 200
@@ -137,9 +137,7 @@ class TestRepeatedSends:
         assert again(queue, asked)["id"] == first["id"]
         assert [each["body"] for each in queue.receive_all()] == ["3"]
 
-    def test_a_busy_key_refuses_attempts_that_it_does_not_know(
-        self, world: World, queue: TestQueue
-    ) -> None:
+    def test_a_busy_key_refuses_unknown_attempts(self, world: World, queue: TestQueue) -> None:
         asked = request(world, "1")
         again(queue, asked)
         queue.delete(*queue.receive())

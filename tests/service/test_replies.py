@@ -133,7 +133,7 @@ class TestExactlyOneReply:
         assert look(queue, sent).json["reply"]["body"] == "5"
 
     @pytest.mark.parametrize("attributes", [{}, {"rewind_seconds": 600}])
-    def test_of_two_at_once_one_is_told_that_it_replied(
+    def test_of_two_at_once_the_slower_is_refused(
         self,
         world: World,
         make_queue: MakeQueue,
@@ -147,7 +147,7 @@ class TestExactlyOneReply:
         assert (slower.status, slower.code) == (409, "Conflict")
         assert look(queue, sent).json["reply"]["body"] == "5"
 
-    def test_a_lease_that_passes_on_meanwhile_gives_none(
+    def test_a_lease_lost_meanwhile_gives_none(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sent, first = asked(queue)
@@ -158,7 +158,7 @@ class TestExactlyOneReply:
 
     @pytest.mark.parametrize("attributes", [{}, {"rewind_seconds": 600}])
     @pytest.mark.parametrize("meanwhile", ["held longer", "given back", "deleted"])
-    def test_what_its_holder_does_meanwhile_leaves_one_of_both(
+    def test_an_act_of_its_holder_meanwhile_leaves_one_of_both(
         self,
         world: World,
         make_queue: MakeQueue,
@@ -185,7 +185,7 @@ class TestExactlyOneReply:
             assert state(queue, sent) == "waiting"
         assert len(queue.receive()) == (meanwhile == "given back")
 
-    def test_a_message_that_came_twice_has_one(self, world: World, queue: TestQueue) -> None:
+    def test_a_message_received_twice_has_one(self, world: World, queue: TestQueue) -> None:
         message = {"body": "x", "reply": {"seconds": SECONDS}}
         request = {"messages": [message], "attempt": attempt(world)}
         (sent,) = queue.client.post(f"{queue.path}/messages", request).json["messages"]
@@ -205,7 +205,7 @@ class TestExactlyOneReply:
 class TestCrashes:
     @pytest.mark.parametrize("applied", [False, True])
     @pytest.mark.parametrize("attributes", [{}, {"rewind_seconds": 600}, {"ordered": True}])
-    def test_a_reply_that_stops_at_any_call_of_the_store_is_whole_or_not_there(
+    def test_a_reply_stopping_at_any_call_of_the_store_is_whole_or_not_there(
         self,
         world: World,
         make_queue: MakeQueue,
@@ -234,7 +234,7 @@ class TestCrashes:
         pytest.fail("the store never broke")
 
     @pytest.mark.parametrize("applied", [False, True])
-    def test_an_asker_that_stops_while_it_gives_up_is_told_the_same_later(
+    def test_an_asker_stopping_while_it_gives_up_is_told_the_same_later(
         self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch, applied: bool
     ) -> None:
         for calls in range(20):
@@ -253,9 +253,7 @@ class TestCrashes:
 
 
 class TestTheDeadline:
-    def test_nobody_receives_a_request_whose_time_is_over(
-        self, world: World, queue: TestQueue
-    ) -> None:
+    def test_nobody_receives_an_expired_request(self, world: World, queue: TestQueue) -> None:
         sent = ask(queue, seconds=5)
         world.clock.pass_seconds(5)
         assert queue.receive() == []
@@ -275,7 +273,7 @@ class TestTheDeadline:
         assert 7_000 <= world.clock.now_ms() - begun_ms < 7_200
         world.engine.close()
 
-    def test_a_replier_is_told_that_nobody_waits(self, world: World, queue: TestQueue) -> None:
+    def test_a_late_replier_is_told_so(self, world: World, queue: TestQueue) -> None:
         _, received = asked(queue, seconds=20)
         assert to_ms(received["visible_at"]) == to_ms(received["reply_by"])
         world.clock.pass_seconds(20)
@@ -411,7 +409,7 @@ class TestOtherFeatures:
         assert queue.run("rewind", to=begun_ms / 1000)["done"] == 0
         assert look(queue, sent).json["reply"]["body"] == "4"
 
-    def test_a_request_that_is_given_back_for_long_keeps_its_deadline(
+    def test_a_request_given_back_for_long_keeps_its_deadline(
         self, world: World, queue: TestQueue
     ) -> None:
         sent = ask(queue, seconds=600)
@@ -489,7 +487,7 @@ class TestOtherFeatures:
             "queue:orders deleted": 1,
         }
 
-    def test_who_gives_up_is_billed_no_reply(self, world: World, queue: TestQueue) -> None:
+    def test_giving_up_is_billed_as_no_reply(self, world: World, queue: TestQueue) -> None:
         sent = ask(queue)
         world.clock.pass_seconds(70)
         assert state(queue, sent) == "timed_out"
@@ -498,9 +496,7 @@ class TestOtherFeatures:
 
 
 class TestOtherAccounts:
-    def test_only_the_account_that_asks_reads_the_reply(
-        self, queue: TestQueue, bob: Client
-    ) -> None:
+    def test_only_the_asking_account_reads_the_reply(self, queue: TestQueue, bob: Client) -> None:
         queue.client.put(f"{queue.path}/grants/bob", {"permission": "send"})
         path = f"/queues/alice:{queue.name}/messages"
         message = {"body": "x", "reply": {"seconds": SECONDS}}
@@ -543,7 +539,7 @@ class TestRefusals:
         entry = reply.json if atomic else reply.json["messages"][place]["error"]
         assert (entry["code"], entry["parameter"]) == ("InvalidParameter", "messages")
 
-    def test_a_message_that_asks_for_none_has_none(self, queue: TestQueue) -> None:
+    def test_a_plain_message_has_none(self, queue: TestQueue) -> None:
         queue.send("plain")
         (received,) = queue.receive()
         assert "reply_by" not in received

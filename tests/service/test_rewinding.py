@@ -61,7 +61,7 @@ def test_only_messages_sent_at_the_time_or_later_come_back(
     assert rewindable.bodies() == ["b", "c"]
 
 
-def test_the_time_of_sending_counts_not_that_of_deleting(
+def test_the_sending_time_counts_not_the_deleting_time(
     world: World, rewindable: TestQueue, now: Now
 ) -> None:
     rewindable.send("early")
@@ -186,9 +186,7 @@ class TestWhatIsRefused:
 
 
 class TestTurningItOff:
-    def test_what_could_be_rewound_is_dropped_at_once(
-        self, rewindable: TestQueue, now: Now
-    ) -> None:
+    def test_rewindable_messages_are_dropped_at_once(self, rewindable: TestQueue, now: Now) -> None:
         start = now()
         rewindable.send("a", "b")
         rewindable.send("c")
@@ -201,7 +199,7 @@ class TestTurningItOff:
         assert rewindable.counts() == {"inactive": 1}
         assert rewindable.run("rewind", to=start)["done"] == 0
 
-    def test_what_was_deleted_while_it_was_off_does_not_come_back(
+    def test_messages_deleted_while_it_was_off_do_not_come_back(
         self, world: World, make_queue: MakeQueue, now: Now
     ) -> None:
         queue = make_queue()
@@ -214,7 +212,7 @@ class TestTurningItOff:
         assert queue.counts() == {"active": 1}
         assert queue.run("rewind", to=start)["done"] == 0
 
-    def test_what_is_deleted_after_it_was_turned_on_again_is_kept(
+    def test_messages_deleted_after_it_was_turned_on_again_are_kept(
         self, world: World, rewindable: TestQueue, now: Now
     ) -> None:
         start = now()
@@ -272,7 +270,7 @@ def test_a_rewound_message_can_be_rewound_again(rewindable: TestQueue, now: Now)
     assert len(rewindable.consume()) == 2
 
 
-def test_a_message_that_waited_for_a_retry_can_be_rewound(
+def test_a_message_can_be_rewound_after_waiting_for_a_retry(
     world: World, rewindable: TestQueue, now: Now
 ) -> None:
     start = now()
@@ -314,7 +312,7 @@ class TestFailures:
 
     EXPECTED = sorted(f"{number}{letter}" for number in range(6) for letter in "ab")
 
-    def test_it_goes_on_where_it_ran_out_of_time(
+    def test_it_goes_on_after_running_out_of_time(
         self, world: World, rewindable: TestQueue, now: Now
     ) -> None:
         start = now()
@@ -369,7 +367,7 @@ class TestFailures:
         raise AssertionError("40 calls were not enough to come to the end")
 
 
-def test_a_run_that_is_out_of_time_stops_in_the_middle_of_a_page(
+def test_a_run_out_of_time_stops_in_the_middle_of_a_page(
     world: World, make_queue: MakeQueue, now: Now
 ) -> None:
     queue = make_queue(rewind_seconds=3_600, partitions=1)

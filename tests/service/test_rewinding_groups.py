@@ -66,7 +66,7 @@ def keeper(topic: TestTopic) -> TestSubscription:
 
 
 class TestStarts:
-    def test_the_earliest_is_all_that_the_log_has(
+    def test_the_earliest_is_the_whole_log(
         self, keeper: TestSubscription, topic: TestTopic, world: World
     ) -> None:
         publish_each(topic, "1", "2", "3")
@@ -77,7 +77,7 @@ class TestStarts:
         assert take_all(group) == ["1", "2", "3", "4"]
         assert take_all(group) == []
 
-    def test_a_time_is_the_first_that_counts(
+    def test_a_start_time_is_inclusive(
         self, keeper: TestSubscription, topic: TestTopic, world: World
     ) -> None:
         _, second, _ = publish_each(topic, "1", "2", "3")
@@ -92,7 +92,7 @@ class TestStarts:
         publish_each(topic, "2")
         assert take_all(group) == ["2"]
 
-    def test_the_filter_chooses_among_what_is_earlier(
+    def test_the_filter_chooses_among_earlier_messages(
         self, keeper: TestSubscription, topic: TestTopic, world: World
     ) -> None:
         publish_each(topic, "a", tags=["x"])
@@ -101,7 +101,7 @@ class TestStarts:
         world.settle()
         assert take_all(group) == ["b"]
 
-    def test_expired_messages_and_those_that_nobody_got_are_not_there(
+    def test_expired_and_unmatched_messages_are_not_there(
         self, topic: TestTopic, world: World
     ) -> None:
         publish_each(topic, "lost")
@@ -133,7 +133,7 @@ class TestStarts:
         (item,) = (each for each in world.items("messages") if "e" in each)
         assert int(item["y"]["N"])  # the log's record says that they are in one
 
-    def test_a_group_that_names_a_function_has_it_called(
+    def test_a_group_with_a_function_has_it_called(
         self, keeper: TestSubscription, topic: TestTopic, world: World
     ) -> None:
         first, *_ = publish_each(topic, "1", "2")
@@ -146,7 +146,7 @@ class TestStarts:
 
 
 class TestRewinds:
-    def test_what_was_consumed_comes_again(self, topic: TestTopic, alice: Client) -> None:
+    def test_consumed_messages_come_again(self, topic: TestTopic, alice: Client) -> None:
         group = topic.subscribe("group")
         _, second, _ = publish_each(topic, "1", "2", "3")
         assert take_all(group) == ["1", "2", "3"]
@@ -158,7 +158,7 @@ class TestRewinds:
         assert sorted(received) == ["2", "3", "4"]
         assert (received["2"]["id"], received["2"]["receive_count"]) == (second["id"], 1)
 
-    def test_receipts_for_what_comes_again_end_and_others_stay(self, topic: TestTopic) -> None:
+    def test_receipts_of_redelivered_messages_end_and_others_stay(self, topic: TestTopic) -> None:
         group = topic.subscribe("group")
         _, second = publish_each(topic, "1", "2")
         first_held, second_held = receive_all(group)
@@ -234,7 +234,7 @@ class TestRewinds:
         rewind(group, late["sent_at"])
         assert take_all(group) == ["8"]
 
-    def test_what_was_moved_to_a_retry_comes_once(self, topic: TestTopic, world: World) -> None:
+    def test_a_message_moved_to_a_retry_comes_once(self, topic: TestTopic, world: World) -> None:
         group = topic.subscribe("group", retry={"policy": "custom", "waits": [120] * 9})
         first, _ = publish_each(topic, "1", "2")
         for message in receive_all(group):
@@ -254,7 +254,7 @@ class TestRewinds:
         assert group.client.post(f"{group.path}/messages/peek", asked).status == 400
 
     @pytest.mark.parametrize("ordered", [False, True])
-    def test_a_receive_that_is_repeated_after_it_answers_what_it_still_holds(
+    def test_a_receive_repeated_after_it_answers_its_held_messages(
         self, topic: TestTopic, world: World, ordered: bool
     ) -> None:
         group = topic.subscribe("group", ordered=ordered)
@@ -266,7 +266,7 @@ class TestRewinds:
         assert [message["body"] for message in first] == ["1"]
         assert group.receive(attempt=token, repeat=True) == first
 
-    def test_a_receive_that_waits_meanwhile_gets_what_it_brings(
+    def test_a_waiting_receive_gets_the_rewound_messages(
         self, topic: TestTopic, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         group = topic.subscribe("group")
@@ -278,7 +278,7 @@ class TestRewinds:
         assert len(rewound) == 1
         assert [message["body"] for message in received] == ["1"]
 
-    def test_counts_are_of_what_can_be_received(self, topic: TestTopic) -> None:
+    def test_counts_are_of_receivable_messages(self, topic: TestTopic) -> None:
         group = topic.subscribe("group")
         _, second, _ = publish_each(topic, "1", "2", "3")
         group.receive(2)
@@ -299,7 +299,7 @@ class TestRewinds:
         assert TestQueue(alice, "dead").bodies() == ["1"]
 
     @pytest.mark.parametrize("ordered", [False, True])
-    def test_a_dead_letter_that_was_given_back_is_not_lost(
+    def test_a_redriven_dead_letter_is_not_lost(
         self, topic: TestTopic, alice: Client, world: World, now: Any, ordered: bool
     ) -> None:
         alice.put("/queues/dead")
@@ -343,7 +343,7 @@ class TestRewinds:
 
 
 class TestOrderedGroups:
-    def test_a_group_that_comes_late_gets_each_group_in_order(
+    def test_a_late_group_gets_each_group_in_order(
         self, keeper: TestSubscription, topic: TestTopic, world: World
     ) -> None:
         publish_each(topic, *"12345", group="g")
@@ -361,7 +361,7 @@ class TestOrderedGroups:
         publish_each(topic, "6", group="g")
         assert take_in_order(group) == [*"3456"]
 
-    def test_what_is_behind_waits_for_what_is_held_of_before(self, topic: TestTopic) -> None:
+    def test_later_messages_wait_for_an_earlier_held_one(self, topic: TestTopic) -> None:
         group = topic.subscribe("group", ordered=True)
         sent = publish_each(topic, *"123", group="g")
         (held,) = group.receive(1)
@@ -370,7 +370,7 @@ class TestOrderedGroups:
         group.delete(held)
         assert take_in_order(group) == [*"23"]
 
-    def test_a_later_message_that_is_held_ends_its_lease_first(
+    def test_a_later_held_message_ends_its_lease_first(
         self, topic: TestTopic, world: World
     ) -> None:
         group = topic.subscribe("group", ordered=True)

@@ -88,9 +88,7 @@ def test_messages_of_one_send_wait_for_each_other_too(
     assert ordered.consume(1) == ["1", "3"]
 
 
-def test_a_group_that_is_free_does_not_wait_for_another(
-    world: World, ordered: TestQueue, now: Now
-) -> None:
+def test_a_free_group_does_not_wait_for_another(world: World, ordered: TestQueue, now: Now) -> None:
     start = now()
     send_each(world, ordered, 1, 2, 3, group="held")
     send_each(world, ordered, 4, 5, 6, group="free")
@@ -133,7 +131,7 @@ def test_whoever_read_a_later_one_before_cannot_take_it_any_more(
     assert ordered.consume(1) == ["1", "2", "3"]
 
 
-def test_a_rewind_that_stops_anywhere_leaves_no_group_waiting_for_good(
+def test_a_rewind_stopped_anywhere_leaves_no_group_waiting_for_good(
     world: World, ordered: TestQueue, now: Now
 ) -> None:
     start = now()
@@ -148,7 +146,7 @@ def test_a_rewind_that_stops_anywhere_leaves_no_group_waiting_for_good(
     assert ordered.consume(1) == [*map(str, range(50))]
 
 
-def test_a_second_rewind_and_a_purge_find_those_that_wait(
+def test_a_second_rewind_and_a_purge_find_waiting_messages(
     world: World, ordered: TestQueue, now: Now
 ) -> None:
     start = now()
@@ -168,7 +166,7 @@ def test_a_second_rewind_and_a_purge_find_those_that_wait(
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_message_that_is_used_up_is_not_received_behind_a_rewound_one(
+def test_a_used_up_message_is_not_received_behind_a_rewound_one(
     world: World, make_queue: MakeQueue, now: Now, together: bool
 ) -> None:
     """It was tried as often as it may be, and becomes a dead letter when its turn comes."""

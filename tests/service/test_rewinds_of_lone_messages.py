@@ -23,7 +23,7 @@ def former_sources(world: World, topic: TestTopic) -> int:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_a_message_that_was_delivered_again_outlives_a_rewind_to_an_earlier_time(
+def test_a_redelivered_message_outlives_a_rewind_to_an_earlier_time(
     world: World, topic: TestTopic, *, ordered: bool
 ) -> None:
     """The group's source, since the first rewind, keeps nothing else behind the second one."""
@@ -40,7 +40,7 @@ def test_a_message_that_was_delivered_again_outlives_a_rewind_to_an_earlier_time
     assert take_all(group) == ["1", "2", "3"]
 
 
-def test_a_dead_letter_that_came_back_outlives_it_too(topic: TestTopic, alice: Client) -> None:
+def test_a_redriven_dead_letter_outlives_it_too(topic: TestTopic, alice: Client) -> None:
     alice.put("/queues/dead")
     group = topic.subscribe("all", dead_letter_queue="dead")
     publish_each(topic, "1")
@@ -73,7 +73,7 @@ def test_a_rewind_while_messages_are_delivered_again_loses_none(
     assert take_all(group) == ["1", "2", "3"]
 
 
-def test_a_source_is_kept_as_long_as_what_came_alone_lives(world: World, topic: TestTopic) -> None:
+def test_a_source_is_kept_for_the_life_of_lone_messages(world: World, topic: TestTopic) -> None:
     group = topic.subscribe("all")
     first, second, third = publish_each(topic, "1", "2", "3")
     rewind(group, third["sent_at"])

@@ -27,7 +27,7 @@ def send(queue: TestQueue, shown: str) -> Reply:
 
 
 @pytest.mark.parametrize("seconds", [1, 15, 119])
-def test_a_send_that_is_repeated_after_real_seconds_is_stored_once(
+def test_a_send_repeated_after_real_seconds_is_stored_once(
     world: World, queue: TestQueue, seconds: float
 ) -> None:
     shown = attempt(world)
@@ -55,7 +55,7 @@ def test_a_late_try_is_received_however_short_its_life(world: World, make_queue:
     assert queue.bodies() == ["hello"]
 
 
-def test_a_message_that_moved_meanwhile_is_not_stored_again(world: World, queue: TestQueue) -> None:
+def test_a_message_moved_meanwhile_is_not_stored_again(world: World, queue: TestQueue) -> None:
     shown = attempt(world)
     first = send(queue, shown)
     queue.give_back(*queue.receive(), delay_seconds=3_600)

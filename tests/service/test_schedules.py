@@ -221,7 +221,7 @@ class TestCrashes:
         assert queue.bodies() == ["tick"]
         assert len(marks(world)) == 1
 
-    def test_two_sweeps_that_read_the_same_mark(
+    def test_two_sweeps_read_the_same_mark(
         self, world: World, queue: TestQueue, alice: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made(alice, queue=queue.name, every_seconds=3_600)
@@ -237,7 +237,7 @@ class TestCrashes:
 
 class TestMissedTimes:
     @pytest.mark.parametrize(("missed", "count"), [("one", 1), ("all", 61), ("none", 0)])
-    def test_a_sweep_that_is_late(
+    def test_a_late_sweep(
         self, world: World, queue: TestQueue, alice: Client, missed: str, count: int
     ) -> None:
         made(alice, queue=queue.name, missed=missed, **MINUTE)
@@ -268,7 +268,7 @@ class TestMissedTimes:
 
         assert len(queue.bodies()) == 101
 
-    def test_a_clock_that_is_set_back_fires_nothing_again(
+    def test_a_clock_set_back_fires_nothing_again(
         self, world: World, queue: TestQueue, alice: Client
     ) -> None:
         due_soon(world, alice, 60, queue=queue.name)

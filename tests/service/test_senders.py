@@ -26,7 +26,7 @@ def key_of(client: Client) -> str:
     return client.authorization.removeprefix("Bearer ").partition(":")[0]
 
 
-def test_a_message_says_the_account_that_sent_it(queue: TestQueue, bob: Client) -> None:
+def test_a_message_names_its_senders_account(queue: TestQueue, bob: Client) -> None:
     let_send(queue)
     queue.send("own")
     bob.post(f"{ORDERS}/messages", {"messages": [{"body": "bobs"}]})
@@ -110,7 +110,7 @@ class TestKeys:
 class TestTopics:
     """What is published by a grant keeps its sender on every way."""
 
-    def test_copies_say_who_published(
+    def test_copies_name_their_publisher(
         self, world: World, topic: TestTopic, make_queue: MakeQueue, bob: Client
     ) -> None:
         queue = make_queue("target")
@@ -130,7 +130,7 @@ class TestTopics:
         log = topic.log(after="2020-01-01T00:00:00Z")["messages"]
         assert {each["body"]: sent_by(each) for each in log} == expected
 
-    def test_a_half_message_is_of_who_prepared_it(
+    def test_a_half_message_is_of_its_preparer(
         self, world: World, topic: TestTopic, group: TestSubscription, bob: Client
     ) -> None:
         topic.client.put(f"{topic.path}/grants/bob", {"permission": "publish"})
@@ -151,7 +151,7 @@ class TestTopics:
         assert (len(by_name.receive()), len(without.receive())) == (0, 1)
 
 
-def test_a_dead_letter_and_what_is_redriven_keep_their_sender(
+def test_dead_letters_and_redriven_messages_keep_their_sender(
     world: World, make_queue: MakeQueue, bob: Client
 ) -> None:
     dead = make_queue("dead")

@@ -72,7 +72,7 @@ def test_the_urls_of_a_batch_share_an_invocation_and_cost_no_more_units(
     assert all(subscriber.bodies(name) == ["warm", "one"] for name in NAMES)
 
 
-def test_one_that_has_much_to_do_has_an_invocation_of_its_own(topic: TestTopic) -> None:
+def test_one_with_much_to_do_has_an_invocation_of_its_own(topic: TestTopic) -> None:
     subscribe(topic, NAMES[:3])
     busy = fan_out(topic, *(str(number) for number in range(16)))
     assert [names_in(event) for event in busy] == [NAMES[:3]]
@@ -89,7 +89,7 @@ def test_more_windows_than_threads_take_several_invocations(topic: TestTopic) ->
     assert [len(names_in(event)) for event in fan_out(topic, "x")] == [2, 2, 2, 3]
 
 
-def test_an_event_that_comes_again_posts_nothing_again(
+def test_a_repeated_event_posts_nothing_again(
     world: World, topic: TestTopic, subscriber: Subscriber
 ) -> None:
     subscribe(topic)
@@ -100,7 +100,7 @@ def test_an_event_that_comes_again_posts_nothing_again(
     assert posted(world) == dict.fromkeys(NAMES, 2)
 
 
-def test_one_of_a_subscription_that_is_gone_is_left_out(world: World, topic: TestTopic) -> None:
+def test_one_of_a_deleted_subscription_is_left_out(world: World, topic: TestTopic) -> None:
     subscribe(topic, NAMES[:3])
     fan_out(topic, "one")
     assert topic.client.delete(f"{topic.path}/subscriptions/{NAMES[1]}").status == 204
@@ -123,7 +123,7 @@ def test_a_failing_one_waits_for_its_retry_and_no_other_does(
     assert sum(schedules.started.values()) == 1
 
 
-def test_one_whose_state_cannot_be_written_fails_the_invocation_when_all_have_ended(
+def test_one_with_an_unwritable_state_fails_the_invocation_when_all_have_ended(
     world: World, topic: TestTopic, subscriber: Subscriber
 ) -> None:
     subscribe(topic, NAMES[:3])
@@ -146,7 +146,7 @@ def test_one_whose_state_cannot_be_written_fails_the_invocation_when_all_have_en
     assert posted(world) == dict.fromkeys(NAMES[:3], 1)
 
 
-def test_one_that_retries_is_tried_for_once_and_read_from_then_on(
+def test_a_retrying_one_is_tried_for_once_and_read_from_then_on(
     world: World, topic: TestTopic, subscriber: Subscriber
 ) -> None:
     subscribe(topic, NAMES[:1])
@@ -168,7 +168,7 @@ def held(world: World) -> set[str]:
 
 
 class TestHanging:
-    def test_one_that_hangs_holds_up_no_other_and_keeps_its_own_lease_alone(
+    def test_a_hanging_one_holds_up_no_other_and_keeps_its_own_lease_alone(
         self, world: World, topic: TestTopic
     ) -> None:
         subscribe(topic, NAMES)
@@ -191,7 +191,7 @@ class TestHanging:
         assert posted(world) == dict.fromkeys(NAMES, 2)
         assert held(world) == set()
 
-    def test_one_that_waits_for_its_rate_holds_up_no_other_and_leaves(
+    def test_one_waiting_for_its_rate_holds_up_no_other_and_leaves(
         self,
         world: World,
         topic: TestTopic,
@@ -251,7 +251,7 @@ class TestLeaving:
         world.settle()
         assert posted(world) == dict.fromkeys(NAMES[:2], 16)
 
-    def test_one_that_is_alone_does_not(self, world: World, topic: TestTopic) -> None:
+    def test_a_lone_one_does_not_leave(self, world: World, topic: TestTopic) -> None:
         subscribe(topic, NAMES[:1], max_in_flight=1)
         hold_to_be_fast(world)
         world.endpoint = lambda url: world.clock.pass_seconds(0.3)
@@ -264,7 +264,7 @@ class TestLeaving:
 
 @pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.long)])
-def test_an_invocation_that_is_cut_off_anywhere_loses_nothing_of_any(step: int, fast: bool) -> None:
+def test_an_invocation_cut_off_anywhere_loses_nothing_of_any(step: int, fast: bool) -> None:
     at = 0
     while True:
         world = World()

@@ -91,7 +91,7 @@ class TestAlone:
         with running_now(world, QUARTER):
             assert not admitted(world)
 
-    def test_who_comes_next_finds_a_quarter_free(self, world: World) -> None:
+    def test_the_next_account_finds_a_quarter_free(self, world: World) -> None:
         with running_now(world, ALONE), contextlib.ExitStack() as of_bob:
             for _ in range(POOL - ALONE):
                 assert of_bob.enter_context(shares.posting(world.core, "bob", 60_000)).admitted
@@ -99,7 +99,7 @@ class TestAlone:
             total = sum(count for _, count in counts(world))
         assert total == POOL
 
-    def test_what_another_account_had_at_work_before_does_not_count(self, world: World) -> None:
+    def test_another_accounts_earlier_work_does_not_count(self, world: World) -> None:
         fill(world, "bob", "posting", seconds=30)
         world.clock.pass_seconds(31)
         with running_now(world, ALONE):
@@ -131,7 +131,7 @@ class TestAlone:
         with running_now(world, QUARTER):
             assert not admitted(world)
 
-    def test_a_look_that_fails_leaves_it_a_quarter(
+    def test_a_failed_look_leaves_it_a_quarter(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(*_: object) -> None:
@@ -247,7 +247,7 @@ class TestPosting:
         assert subscriber.bodies("web") == ["one", "one"]
         assert 30 <= (subscriber.times("one", "web")[1] - begun_ms) / 1_000 <= 30 + 42
 
-    def test_executions_that_wait_do_not_pile_up(
+    def test_waiting_executions_do_not_pile_up(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         """The sweep takes one that is overdue for lost, and starts another."""
@@ -259,7 +259,7 @@ class TestPosting:
         schedules.pass_seconds(60)
         assert subscriber.bodies("web") == ["one", "one"]
 
-    def test_who_goes_on_is_not_one_above_the_share(
+    def test_a_successor_is_not_one_above_the_share(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         """20 posts of 14 s, one after the other, are more than an invocation has time for."""
@@ -282,9 +282,7 @@ class TestPosting:
         Schedules(world).pass_seconds(40)
         assert len(world.posts) == 1
 
-    def test_an_invocation_that_dies_is_counted_to_its_end_and_no_longer(
-        self, world: World
-    ) -> None:
+    def test_a_dead_invocation_is_counted_to_its_end_and_no_longer(self, world: World) -> None:
         died = [shares.posting(world.core, "alice", 120_000) for _ in range(ALONE)]
         assert all(each.__enter__().admitted for each in died)
 
@@ -292,7 +290,7 @@ class TestPosting:
         world.clock.pass_seconds(121)
         assert admitted(world)
 
-    def test_what_a_killed_stack_had_running_is_forgotten_when_it_starts_again(
+    def test_work_of_a_killed_stack_is_forgotten_when_it_starts_again(
         self, world: World, topic: TestTopic
     ) -> None:
         url(topic)
@@ -302,7 +300,7 @@ class TestPosting:
         release_posts(world.core, "local")
         assert counts(world) == []
 
-    def test_a_count_that_fails_turns_nobody_away(
+    def test_a_failed_count_turns_nobody_away(
         self,
         world: World,
         topic: TestTopic,
@@ -349,7 +347,7 @@ class TestCalling:
         world.settle()
         assert seen == [[("calling", 1)]]
 
-    def test_who_goes_on_is_not_one_above_the_share(self, world: World, alice: Client) -> None:
+    def test_a_successor_is_not_one_above_the_share(self, world: World, alice: Client) -> None:
         counted = counted_by_who_goes_on(world, "call", "invoke")
         invoke_one = {"function": "handler", "batch": 1, "max_concurrency": 1}
         alice.put("/queues/slow", {"invoke": {**invoke_one, "timeout_seconds": 600}})

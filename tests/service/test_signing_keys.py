@@ -56,7 +56,7 @@ def test_it_signs_and_is_a_bearer_key_too(world: World, alice: Client) -> None:
     assert bearer.get("/queues").status == 200
 
 
-def test_a_key_that_does_not_sign_is_as_unknown_as_none(world: World, alice: Client) -> None:
+def test_a_non_signing_key_is_as_unknown_as_none(world: World, alice: Client) -> None:
     other = alice.post("/keys", {}).json
     asked: list[str] = []
 

@@ -75,7 +75,7 @@ class TestNew:
         assert runs.of(lambda: topic.publish("two")) == {"push": 1, "push_slow": 0}
         assert subscriber.bodies("web") == ["one", "two"]
 
-    def test_a_new_one_that_is_slow_is_never_posted_to_by_push(
+    def test_a_new_slow_one_is_never_posted_to_by_push(
         self, world: World, topic: TestTopic, runs: Runs
     ) -> None:
         """URLs that answer after 14 s, one after the other here: push has no post of them."""
@@ -198,7 +198,7 @@ class TestSlow:
         assert pass_on(world, topic, "passed on") == (0, 1)  # the environment reads first now
         assert world.units(lambda: world.run("push_slow", event))[0] == 3
 
-    def test_one_that_was_passed_on_is_delayed_once(
+    def test_a_message_passed_on_is_delayed_once(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         answer_after(world, 2)

@@ -59,7 +59,7 @@ def test_an_answer_lost_at_any_call_of_a_send_is_repaired_by_its_repeat(
     raise AssertionError("20 calls were not enough for a send")
 
 
-def test_a_store_that_cannot_be_reached_is_unavailable_everywhere(
+def test_an_unreachable_store_is_unavailable_everywhere(
     world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.send("x")
@@ -127,7 +127,7 @@ class _SentTwice:
 
 
 @pytest.mark.parametrize("messages", ["a", "ab"])
-def test_a_delete_whose_answer_was_lost_in_the_sdk_is_answered_while_its_lease_lasts(
+def test_a_delete_with_an_answer_lost_in_the_sdk_is_answered_while_its_lease_lasts(
     world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch, messages: str
 ) -> None:
     queue.send(*messages)
@@ -142,7 +142,7 @@ def test_a_delete_whose_answer_was_lost_in_the_sdk_is_answered_while_its_lease_l
 
 
 @pytest.mark.parametrize("sent", [1, 2, 3])
-def test_a_delete_that_the_sdk_repeats_is_not_answered_where_the_message_had_moved_away(
+def test_a_delete_repeated_by_the_sdk_is_refused_if_the_message_had_moved_away(
     world: World,
     make_queue: MakeQueue,
     monkeypatch: pytest.MonkeyPatch,

@@ -61,7 +61,7 @@ def messages(ordered: bool, size: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("kind", "receivers"), SENT)
-def test_what_is_sent_moved_and_redriven(
+def test_bytes_of_sends_moves_and_redrives(
     world: World, make_queue: MakeQueue, kind: str, receivers: bool
 ) -> None:
     ordered = kind == "ordered"
@@ -84,7 +84,7 @@ def test_what_is_sent_moved_and_redriven(
 
 
 @pytest.mark.parametrize("later", [False, True])
-def test_what_is_published(
+def test_bytes_of_publishes(
     world: World, make_queue: MakeQueue, topic: TestTopic, later: bool
 ) -> None:
     make_queue("dead")

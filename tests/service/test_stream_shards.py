@@ -93,7 +93,7 @@ def make_reader(alice: Client, kind: str) -> tuple[Callable[[str], None], Callab
 
 @pytest.mark.parametrize("latest_first", [False, True])
 @pytest.mark.parametrize("kind", READERS)
-def test_a_reader_that_is_promised_order_gets_a_group_in_order(
+def test_an_ordered_reader_gets_a_group_in_order(
     world: World, alice: Client, kind: str, latest_first: bool
 ) -> None:
     send, take = make_reader(alice, kind)
@@ -113,9 +113,7 @@ def test_a_topic_without_ordered_readers_spreads_its_log(world: World, topic: Te
     assert fan_out_by_shards(world, latest_first=False, then=world.settle) > 4
 
 
-def test_a_publish_in_order_that_is_repeated_has_the_same_id(
-    world: World, topic: TestTopic
-) -> None:
+def test_a_repeated_publish_in_order_has_the_same_id(world: World, topic: TestTopic) -> None:
     topic.subscribe("ordered", ordered=True)
     messages = [{"body": "x", "group": "g"}]
     for entropy in range(8):

@@ -112,7 +112,7 @@ def deliver(world: World, children: Children, beside: str, take: Callable[[], li
 @pytest.mark.few(16)
 @pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize("kind", READERS)
-def test_a_split_breaks_no_order_where_clocks_agree(world: World, kind: str, beside: str) -> None:
+def test_a_split_breaks_no_order_if_clocks_agree(world: World, kind: str, beside: str) -> None:
     send, take = make_reader(world.client("alice", admin=True), kind)
     for body in BODIES:
         world.clock.pass_seconds(0.005)
@@ -128,7 +128,7 @@ def test_a_split_breaks_no_order_where_clocks_agree(world: World, kind: str, bes
 @pytest.mark.few(15)
 @pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize("kind", READERS)
-def test_within_seconds_of_a_split_clocks_that_differ_lose_nothing(
+def test_within_seconds_of_a_split_differing_clocks_lose_nothing(
     world: World, kind: str, beside: str
 ) -> None:
     """Every second message is of a function whose clock is two seconds behind."""
@@ -158,7 +158,7 @@ def test_within_seconds_of_a_split_clocks_that_differ_lose_nothing(
 
 
 @pytest.mark.parametrize(("ahead", "below"), [(1.9, True), (0, False)])
-def test_a_split_may_be_at_the_key_of_an_attempt_that_is_ahead(
+def test_a_split_may_be_at_the_key_of_an_attempt_ahead(
     world: World, ahead: float, below: bool
 ) -> None:
     """No clock of a client is further ahead, nor behind, nor do functions' differ by more."""

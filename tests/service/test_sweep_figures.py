@@ -68,7 +68,7 @@ class TestIdleResources:
 
         assert units[1] - units[0] <= 4
 
-    def test_a_queue_that_was_idle_is_swept_as_soon_as_it_is_used_again(
+    def test_an_idle_queue_is_swept_as_soon_as_it_is_used_again(
         self, world: World, make_queue: MakeQueue, dead: TestQueue
     ) -> None:
         queue = make_queue(dead_letter=BY_AGE)
@@ -81,7 +81,7 @@ class TestIdleResources:
 
         assert dead.counts() == {"active": 1}
 
-    def test_what_changes_while_its_counter_is_removed_is_not_forgotten(
+    def test_a_change_during_its_counters_removal_is_not_forgotten(
         self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from cirrusmq.storage.counters import read_kept
@@ -108,7 +108,7 @@ class TestIdleResources:
 
 
 class TestFailures:
-    def test_one_queue_that_fails_stops_none_of_the_others(
+    def test_one_failing_queue_stops_none_of_the_others(
         self, world: World, make_queue: MakeQueue, dead: TestQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         queues = [make_queue(f"q{number}", dead_letter=BY_AGE) for number in range(5)]
@@ -130,7 +130,7 @@ class TestFailures:
     @pytest.mark.parametrize(
         "part", ["operations.running", "delivery_items.read_all", "write_gauges"]
     )
-    def test_one_part_that_fails_stops_none_of_the_others_and_is_behind(
+    def test_one_failing_part_stops_none_of_the_others_and_is_behind(
         self,
         world: World,
         make_queue: MakeQueue,
@@ -155,7 +155,7 @@ class TestFailures:
         assert sweep(world.core, 50_000).behind_ms == before_ms + 60_000
         assert dead.counts() == {"active": 1}
 
-    def test_a_schedule_that_fails_stops_none_of_the_others(
+    def test_a_failing_schedule_stops_none_of_the_others(
         self, world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         shown = [topic.subscribe(f"web{number}", "http").shown for number in range(4)]
@@ -266,7 +266,7 @@ class TestByAge:
         assert dead.counts() == {"active": self.COUNT}
         assert (world.clock.now_ms() - begun_ms) / 1000 < self.COUNT / 250
 
-    def test_what_is_young_is_not_read(
+    def test_young_messages_are_not_read(
         self, world: World, make_queue: MakeQueue, dead: TestQueue
     ) -> None:
         queue = make_queue(dead_letter=BY_AGE, partitions=1)
@@ -303,7 +303,7 @@ class TestByAge:
 
         assert due <= given_up <= due + 120
 
-    def test_a_limit_that_is_lowered_holds_for_what_waits_for_a_retry(
+    def test_a_lowered_limit_holds_for_a_message_waiting_for_a_retry(
         self, world: World, make_queue: MakeQueue, dead: TestQueue
     ) -> None:
         queue = make_queue(dead_letter=BY_AGE | {"max_age_seconds": 40_000})
@@ -318,7 +318,7 @@ class TestByAge:
 
         assert dead.counts() == {"active": 1}
 
-    def test_a_limit_that_is_raised_holds_for_it_too(
+    def test_a_raised_limit_holds_for_it_too(
         self, world: World, make_queue: MakeQueue, dead: TestQueue
     ) -> None:
         queue = make_queue(dead_letter=BY_AGE)
@@ -339,7 +339,7 @@ class TestByAge:
 
         assert dead.counts() == {"active": 1}
 
-    def test_a_noted_one_that_is_held_is_given_up_after_its_lease(
+    def test_a_noted_held_one_is_given_up_after_its_lease(
         self, world: World, make_queue: MakeQueue, dead: TestQueue
     ) -> None:
         queue = make_queue(dead_letter=BY_AGE)

@@ -60,7 +60,7 @@ def fill(world: World, make_queue: MakeQueue, count: int) -> list[str]:
     return names
 
 
-def test_gauges_that_take_longer_than_a_sweep_are_finished_by_the_next_ones(
+def test_gauges_longer_than_a_sweep_are_finished_by_the_next_ones(
     world: World, make_queue: MakeQueue, slow_down: Callable[[], None]
 ) -> None:
     names = fill(world, make_queue, 60)
@@ -74,7 +74,7 @@ def test_gauges_that_take_longer_than_a_sweep_are_finished_by_the_next_ones(
     assert gauges(world) == Counter(names)
 
 
-def test_the_next_hour_begins_anew_where_the_last_one_stopped_halfway(
+def test_the_next_hour_begins_anew_if_the_last_one_stopped_halfway(
     world: World, make_queue: MakeQueue, slow_down: Callable[[], None]
 ) -> None:
     names = fill(world, make_queue, 30)
@@ -108,7 +108,7 @@ def test_messages_are_given_up_by_age_whatever_time_the_gauges_take(
     assert (aged.counts(), dead.counts()) == ({}, {"active": 1})
 
 
-def test_what_was_put_aside_does_not_keep_the_sweep_from_the_rest(
+def test_shares_put_aside_do_not_keep_the_sweep_from_the_rest(
     world: World,
     dead: TestQueue,
     aged: TestQueue,

@@ -171,7 +171,7 @@ def test_a_receive_does_not_fail_because_no_event_can_be_sent(
     assert TestQueue(queue.client, "dead").counts() == {"active": 1}
 
 
-def test_chores_of_what_is_deleted_or_cannot_be_read_fail_no_replay(
+def test_chores_of_deleted_or_unreadable_groups_fail_no_replay(
     world: World, topic: TestTopic
 ) -> None:
     retry = {"policy": "unordered", "max_retries": 1}
@@ -194,7 +194,7 @@ def test_chores_of_what_is_deleted_or_cannot_be_read_fail_no_replay(
     assert queues == [f"dlq-{groups[0].id}"]
 
 
-def test_a_replay_of_the_release_before_takes_what_a_receive_names(
+def test_a_replay_of_the_release_before_takes_the_event_of_a_receive(
     world: World, make_queue: MakeQueue
 ) -> None:
     """It knows an event with a resource and a partition, and deals with what is too old there."""
@@ -265,9 +265,7 @@ def test_an_error_in_it_fails_no_receive(
     assert TestQueue(queue.client, "dead").counts() == {"active": 40}
 
 
-def test_an_error_in_what_a_delete_tidies_up_does_not_fail_it(
-    world: World, queue: TestQueue
-) -> None:
+def test_an_error_in_a_deletes_clean_up_does_not_fail_it(world: World, queue: TestQueue) -> None:
     queue.send("a", "b")
     a, b = queue.receive()
     queue.delete(a)
@@ -282,9 +280,7 @@ def test_an_error_in_what_a_delete_tidies_up_does_not_fail_it(
     assert [item for item in world.items() if item["pk"]["S"].startswith("Q#")] == []
 
 
-def test_an_error_in_what_a_move_tidies_up_does_not_fail_it(
-    world: World, make_queue: MakeQueue
-) -> None:
+def test_an_error_in_a_moves_clean_up_does_not_fail_it(world: World, make_queue: MakeQueue) -> None:
     queue = make_strict(make_queue)
     queue.send("a", "b")
     a, b = queue.receive()
@@ -307,7 +303,7 @@ def test_without_a_place_to_go_messages_are_received_on(
     assert [message["receive_count"] for message in queue.receive()] == [2]
 
 
-def test_a_message_that_was_purged_since_a_look_does_not_become_a_dead_letter(
+def test_a_message_purged_since_a_look_does_not_become_a_dead_letter(
     world: World, make_queue: MakeQueue
 ) -> None:
     queue = make_strict(make_queue)

@@ -93,7 +93,7 @@ class TestTopics:
         assert alice.patch("/topics/news", {"partitions": 255}).status == 200
         assert alice.put("/topics/news", {"partitions": 8}).code == "AlreadyExists"
 
-    def test_patch_changes_what_is_given_and_null_unsets_the_description(
+    def test_patch_changes_given_attributes_and_null_unsets_the_description(
         self, world: World, alice: Client, now: Any
     ) -> None:
         created = alice.put("/topics/news", {"description": "d", "filter": "routing_key"}).json
@@ -181,7 +181,7 @@ class TestSubscriptions:
         url = "https://example.com/" + "x" * 480
         assert topic.subscribe("web", "http", endpoint=url).show()["endpoint"] == url
 
-    def test_http_is_for_deployments_that_allow_it(self, world: World, topic: TestTopic) -> None:
+    def test_http_needs_the_deployments_permission(self, world: World, topic: TestTopic) -> None:
         import msgspec
 
         strict = msgspec.structs.replace(world.core.settings, http_endpoints=False)
@@ -225,7 +225,7 @@ class TestSubscriptions:
                 "max_retries": 2,
             }
 
-    def test_no_policy_is_shown_where_nothing_is_retried(self, topic: TestTopic) -> None:
+    def test_no_policy_is_shown_without_retries(self, topic: TestTopic) -> None:
         topic.client.put("/queues/inbox")
         for fields in (
             {"protocol": "queue", "endpoint": "inbox"},
@@ -328,7 +328,7 @@ class TestSubscriptions:
 
         assert inbox.patch(dead_letter=nested).status == 200
 
-    def test_a_dead_letter_queue_that_becomes_nested_meanwhile_is_refused(
+    def test_a_dead_letter_queue_nested_meanwhile_is_refused(
         self, world: World, topic: TestTopic, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         dead = make_queue("dead")
@@ -352,7 +352,7 @@ class TestSubscriptions:
 
 
 class TestDeleting:
-    def test_a_subscription_made_anew_gets_what_is_published_after(self, topic: TestTopic) -> None:
+    def test_a_subscription_made_anew_gets_only_later_publishes(self, topic: TestTopic) -> None:
         topic.subscribe("group")
         topic.publish("old")
         assert topic.client.delete(f"{topic.path}/subscriptions/group").status == 204

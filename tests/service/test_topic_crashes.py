@@ -188,7 +188,7 @@ class TestLostEvents:
         assert subscriber.bodies()[-2:] == ["one", "two"]
         assert subscriber.times("two")[0] - killed_ms <= STUCK_MS
 
-    def test_an_execution_that_cannot_be_started_is_started_by_the_sweep(
+    def test_an_unstarted_execution_is_started_by_the_sweep(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         class Refused(list[Any]):
@@ -207,7 +207,7 @@ class TestLostEvents:
         assert schedules.started == {web.id: 1}
         assert len(subscriber.times("one")) > 1
 
-    def test_the_sweep_leaves_what_goes_well_alone(
+    def test_the_sweep_leaves_working_urls_alone(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         topic.subscribe("well", "http", endpoint="http://127.0.0.1:9/well")
@@ -241,7 +241,7 @@ class TestOneAtATime:
     """Other work during a post is run from inside it."""
 
     @pytest.mark.writes_by_hand
-    def test_what_a_poster_writes_down_behind_its_lease_is_found_by_the_next(
+    def test_a_posters_write_behind_its_lease_is_found_by_the_next(
         self,
         world: World,
         topic: TestTopic,
@@ -382,7 +382,7 @@ class TestOneAtATime:
 class TestLateFanOut:
     """The stream's shards advance independently: one may lag behind for hours."""
 
-    def test_what_is_fanned_out_late_is_delivered_though_newer_messages_were_long_before(
+    def test_a_message_fanned_out_late_is_delivered_though_newer_ones_were_long_before(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         topic.subscribe("web", "http")

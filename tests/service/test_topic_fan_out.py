@@ -113,7 +113,7 @@ def check(scene: Scene, once: Once) -> None:
 
 
 class TestTheSame:
-    def test_everyone_gets_what_is_theirs(self, once: Once) -> None:
+    def test_everyone_gets_their_messages(self, once: Once) -> None:
         _, received, invoked = once
         everything = list("123456")
         assert received["plain"] == list("1356")
@@ -233,7 +233,7 @@ class TestQueues:
         assert inbox.bodies() == ["from one", "from two"]
 
     @pytest.mark.parametrize("attributes", [{}, {"ordered": True}, {"rewind_seconds": 60}])
-    def test_what_two_subscriptions_get_lies_in_their_queue_once(
+    def test_messages_of_two_subscriptions_lie_in_their_queue_once(
         self, topic: TestTopic, make_queue: MakeQueue, attributes: dict[str, Any]
     ) -> None:
         inbox = make_queue("inbox", **attributes)
@@ -246,7 +246,7 @@ class TestQueues:
         assert [each["matched"] for each in sent.json["messages"]] == [1, 1, 2, 0]
         assert inbox.bodies() == ["1", "2", "3"]
 
-    def test_a_rewinding_queue_rewinds_what_came_from_a_topic(
+    def test_a_rewinding_queue_rewinds_messages_from_a_topic(
         self, world: World, topic: TestTopic, make_queue: MakeQueue, now: Any
     ) -> None:
         inbox = make_queue("inbox", rewind_seconds=600)
@@ -312,7 +312,7 @@ class TestCost:
         assert messages_units(world) == before
 
 
-def test_a_share_that_fails_is_put_aside_and_handed_out_when_it_can_be(
+def test_a_failing_share_is_put_aside_and_handed_out_when_it_can_be(
     world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group, other = topic.subscribe("group"), topic.subscribe("other")
@@ -379,7 +379,7 @@ class TestPartitions:
 
 
 @pytest.mark.parametrize("attributes", [{"rewind_seconds": 3_600}, {"fair": True}, {}])
-def test_a_copy_that_is_late_can_be_received_to_the_end_of_its_life(
+def test_a_late_copy_can_be_received_to_the_end_of_its_life(
     world: World, topic: TestTopic, make_queue: MakeQueue, attributes: dict[str, Any]
 ) -> None:
     """Its key is no older than the looks at its queue go back."""

@@ -29,7 +29,7 @@ def test_a_publisher_reaches_the_owners_subscriptions(
     assert [message["body"] for message in group.receive()] == ["from bob"]
 
 
-def test_a_subscriber_consumes_what_it_subscribed(topic: TestTopic, bob: Client) -> None:
+def test_a_subscriber_consumes_its_subscription(topic: TestTopic, bob: Client) -> None:
     topic.subscribe("owners")
     grant(topic, "subscribe")
     path = f"{NEWS}/subscriptions/bobs"
@@ -111,7 +111,7 @@ def test_an_admin_changes_the_topic_and_its_subscriptions(
     assert bob.delete(f"{NEWS}/subscriptions/owners").status == 204
 
 
-def test_a_trace_shows_a_body_to_those_who_may_read_it(topic: TestTopic, bob: Client) -> None:
+def test_a_trace_shows_a_body_only_with_the_right_to_read(topic: TestTopic, bob: Client) -> None:
     topic.subscribe("group")
     (sent,) = topic.publish("for subscribers")
     path = f"{NEWS}/messages/{sent['id']}"
@@ -140,7 +140,7 @@ def test_grants_on_queues_and_topics_are_listed_together(topic: TestTopic, bob: 
     assert len(bob.get("/grants", f"cursor={first['cursor']}").json["grants"]) == 1
 
 
-def test_a_scoped_key_reaches_the_foreign_topic_that_it_names(
+def test_a_scoped_key_reaches_the_foreign_topic_in_its_scope(
     world: World, topic: TestTopic, bob: Client
 ) -> None:
     grant(topic, "publish_subscribe")

@@ -18,7 +18,7 @@ from cirrusmq_local.testing import Client, Reply, Subscriber, World
 
 
 class TestRequests:
-    def test_a_json_body_names_where_it_comes_from(self, world: World, topic: TestTopic) -> None:
+    def test_a_json_body_names_its_origin(self, world: World, topic: TestTopic) -> None:
         topic.subscribe("web", "http")
         (sent,) = topic.publish("héllo", tags=["a", "b"])
 
@@ -251,7 +251,7 @@ class TestConfirmation:
     def test_the_token_is_kept_nowhere_readable(self, strict: World, token: str) -> None:
         assert token not in str(strict.items("directory"))
 
-    def test_an_endpoint_that_refuses_the_question_stays_unconfirmed(
+    def test_an_endpoint_refusing_the_question_stays_unconfirmed(
         self, strict: World, topic: TestTopic
     ) -> None:
         strict.endpoint = lambda url: "status 404"

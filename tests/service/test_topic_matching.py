@@ -31,7 +31,7 @@ class TestTags:
             ({"tags": ["日本"]}, ["日本"], True),
         ],
     )
-    def test_a_message_reaches_who_shares_a_tag(
+    def test_a_message_reaches_groups_with_its_tag(
         self, topic: TestTopic, filter: object, tags: list[str], reached: bool
     ) -> None:
         group = topic.subscribe("group", filter=filter)
@@ -155,7 +155,7 @@ class TestPolicies:
     POLICY: ClassVar = {"region": ["eu", {"prefix": "us-"}], "amount": [{"numeric": [">=", 100]}]}
 
     @pytest.mark.parametrize("start", ["latest", "earliest"])
-    def test_a_group_gets_what_its_policy_lets_pass_also_of_what_was_published_before(
+    def test_a_groups_policy_selects_also_among_earlier_publishes(
         self, world: World, topic: TestTopic, start: str
     ) -> None:
         topic.subscribe("all")

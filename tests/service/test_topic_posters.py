@@ -36,7 +36,7 @@ def units(world: World, call: Callable[[], object], kind: str) -> float:
 
 class TestWaits:
     @pytest.mark.long
-    def test_a_schedule_whose_execution_is_gone_goes_on_while_others_keep_failing(
+    def test_a_schedule_with_a_lost_execution_goes_on_while_others_keep_failing(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         topic.subscribe("web", "http", retry={"policy": "http_unordered"})
@@ -95,7 +95,7 @@ class TestWaits:
         assert schedules.started == {web.id: 1}
         assert {tuple(subscriber.waits(str(number))) for number in range(96)} == {(30, 60)}
 
-    def test_a_wait_that_ends_before_it_could_be_written_down_is_not_forgotten(
+    def test_a_wait_ending_before_it_is_written_down_is_not_forgotten(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         """The poster skips the mark of a message that it has not settled yet."""
@@ -134,7 +134,7 @@ class TestWaits:
         # Each posts when it is due; the first execution wakes once more, and ends.
         assert schedules.rounds == {f"{web.id}-1": 2, f"{web.id}-2": 3}
 
-    def test_an_execution_that_could_not_be_started_loses_nothing(
+    def test_an_unstarted_execution_loses_nothing(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 600]})
@@ -161,7 +161,7 @@ class TestWaits:
 
 
 class TestOnePoster:
-    def test_who_comes_while_another_one_posts_leaves_it_all_to_that_one(
+    def test_a_second_poster_leaves_it_all_to_the_first(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         topic.subscribe("slow", "http", retry={"policy": "unordered"})
@@ -183,7 +183,7 @@ class TestOnePoster:
         assert sorted(subscriber.bodies()) == sorted(["first", *map(str, range(200))])
 
     @pytest.mark.parametrize("limit", [1, 2, 16, 40])
-    def test_no_more_than_max_in_flight_are_posted_at_a_time_and_one_that_hangs_takes_one_slot(
+    def test_no_more_than_max_in_flight_are_posted_at_a_time_and_a_hanging_one_takes_one_slot(
         self, world: World, topic: TestTopic, limit: int
     ) -> None:
         world.core = msgspec.structs.replace(world.core, window=adapters.ThreadWindow)
@@ -213,7 +213,7 @@ class TestOnePoster:
         assert high[0] <= limit
         assert free.is_set()
 
-    def test_what_comes_while_another_post_hangs_is_posted_at_once(
+    def test_a_new_message_is_posted_at_once_while_another_post_hangs(
         self, world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The poster listens while it has free slots."""
@@ -252,7 +252,7 @@ class TestOnePoster:
         assert second.is_set()
         assert len(posted) == 2
 
-    def test_a_cheap_read_that_lags_behind_has_no_message_posted_twice(
+    def test_a_lagging_cheap_read_has_no_message_posted_twice(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         """A mark that is dealt with stays, and fits what its message was before."""
@@ -373,7 +373,7 @@ class TestWhatItCosts:
         assert written <= 4 * backlog
 
     @pytest.mark.long
-    def test_counts_cost_what_is_not_delivered_whatever_was(
+    def test_counts_cost_only_the_undelivered_messages(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [7_200]})
@@ -402,7 +402,7 @@ class TestWhatItCosts:
 
 
 class TestPartitions:
-    def test_what_a_url_gets_is_spread_over_eight_keys(
+    def test_messages_of_a_url_are_spread_over_eight_keys(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         web = topic.subscribe("web", "http")
@@ -469,7 +469,7 @@ def publish_alone(world: World, topic: TestTopic, bodies: list[str], **fields: A
 
 
 class TestRescue:
-    def test_what_could_only_be_tried_in_the_last_two_minutes_is_a_dead_letter_before(
+    def test_a_retry_due_in_the_last_two_minutes_becomes_a_dead_letter_before(
         self, alice: Client, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         waits = [43_200.0, 43_200 - 90.0, 10.0]
@@ -481,7 +481,7 @@ class TestRescue:
         assert [dead["body"] for dead in TestQueue(alice, f"dlq-{web.id}").receive_all()] == ["one"]
 
     @pytest.mark.parametrize("policy", ["unordered", "exponential_decay"])
-    def test_what_expires_together_is_moved_several_at_a_time(
+    def test_messages_expiring_together_are_moved_several_at_a_time(
         self, world: World, alice: Client, topic: TestTopic, subscriber: Subscriber, policy: str
     ) -> None:
         assert alice.put("/queues/dead", {}).status == 201
@@ -506,7 +506,7 @@ class TestRescue:
         assert subscriber.bodies() == []
         assert sorted(dead["body"] for dead in TestQueue(alice, "dead").receive_all()) == bodies
 
-    def test_in_order_what_expires_together_is_a_dead_letter_in_that_order(
+    def test_ordered_messages_expiring_together_are_dead_letters_in_order(
         self, world: World, alice: Client, topic: TestTopic
     ) -> None:
         assert alice.put("/queues/dead", {"ordered": True}).status == 201
@@ -534,7 +534,7 @@ class TestAnotherPolicy:
         ("before", "after"),
         [("unordered", "exponential_decay"), ("exponential_decay", "unordered")],
     )
-    def test_nothing_that_waits_is_lost(
+    def test_no_waiting_message_is_lost(
         self,
         world: World,
         topic: TestTopic,

@@ -28,7 +28,7 @@ def die_while_posting(topic: TestTopic, subscriber: Subscriber, *bodies: str) ->
     subscriber.up()
 
 
-def test_nothing_passes_a_message_that_a_dead_process_was_posting_where_order_counts(
+def test_nothing_passes_a_message_posted_by_a_dead_process_if_order_counts(
     world: World, topic: TestTopic, subscriber: Subscriber
 ) -> None:
     topic.subscribe("web", "http", **BACKOFF)
@@ -42,7 +42,7 @@ def test_nothing_passes_a_message_that_a_dead_process_was_posting_where_order_co
 
 @pytest.mark.parametrize("attributes", [{}, BACKOFF])
 @pytest.mark.parametrize("seconds", [9.0, 14.0, 28.0, 40.0])
-def test_no_post_starts_so_late_that_its_hold_could_end_first(
+def test_no_post_starts_too_late_for_its_hold(
     world: World,
     topic: TestTopic,
     subscriber: Subscriber,
@@ -76,7 +76,7 @@ def test_no_post_starts_so_late_that_its_hold_could_end_first(
 
 
 @pytest.mark.parametrize("attributes", [{}, BACKOFF])
-def test_what_a_killed_stack_was_posting_is_free_when_it_starts_again(
+def test_posts_of_a_killed_stack_are_free_when_it_starts_again(
     world: World, topic: TestTopic, subscriber: Subscriber, attributes: dict[str, Any]
 ) -> None:
     web = topic.subscribe("web", "http", **attributes)
@@ -93,7 +93,7 @@ def test_what_a_killed_stack_was_posting_is_free_when_it_starts_again(
     assert web.show()["counts"]["active"] == 0
 
 
-def test_a_push_reads_no_more_for_what_was_delivered_before(
+def test_a_push_reads_no_more_for_earlier_deliveries(
     world: World, topic: TestTopic, subscriber: Subscriber
 ) -> None:
     topic.subscribe("web", "http")
@@ -110,7 +110,7 @@ def test_a_push_reads_no_more_for_what_was_delivered_before(
 
 
 @pytest.mark.long
-def test_what_was_blocked_all_its_life_becomes_a_dead_letter(
+def test_a_message_blocked_all_its_life_becomes_a_dead_letter(
     world: World, topic: TestTopic, subscriber: Subscriber, make_queue: MakeQueue
 ) -> None:
     dead = make_queue("dead")

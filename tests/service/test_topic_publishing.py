@@ -279,7 +279,7 @@ class TestLog:
             }
         ]
 
-    def test_a_cursor_is_there_at_the_end_too_and_finds_what_comes_later(
+    def test_a_cursor_is_there_at_the_end_too_and_finds_later_messages(
         self, world: World, topic: TestTopic
     ) -> None:
         topic.subscribe("group")
@@ -294,7 +294,7 @@ class TestLog:
             cursor = late["cursor"]
             assert log_bodies(page) + log_bodies(late) == [str(number)]
 
-    def test_what_may_still_be_overtaken_is_held_back_2_s(
+    def test_a_publish_is_held_back_2_s_against_overtaking(
         self, world: World, topic: TestTopic
     ) -> None:
         topic.subscribe("group")
@@ -366,7 +366,7 @@ class TestLog:
 
         assert log_bodies(topic.log(after=cursor)) == ["x"]
 
-    def test_nor_one_whose_first_try_died_before_it_was_stored(
+    def test_nor_one_after_its_first_try_died_unstored(
         self, monkeypatch: pytest.MonkeyPatch, world: World, topic: TestTopic
     ) -> None:
         group = topic.subscribe("group")

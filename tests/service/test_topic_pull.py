@@ -114,7 +114,7 @@ class TestRetry:
         assert alice.delete(f"/queues/dlq-{group.id}").status == 204
 
     @pytest.mark.parametrize("obstacle", OBSTACLES)
-    def test_where_its_own_queue_cannot_be_made_a_message_stays_until_it_can(
+    def test_if_its_own_queue_cannot_be_made_a_message_stays_until_it_can(
         self,
         world: World,
         alice: Client,
@@ -158,13 +158,13 @@ class TestRetry:
         assert "sick" in dead
         assert group.show()["dead_letter_queue"] == queue
 
-    def test_a_policy_that_drops_has_no_queue_of_its_own(self, topic: TestTopic) -> None:
+    def test_a_dropping_policy_has_no_queue_of_its_own(self, topic: TestTopic) -> None:
         group = topic.subscribe("group", retry={"policy": "backoff"})
         topic.publish("x")
         reply = group.act("dead-letter", *group.receive())
         assert [each["code"] for each in reply["failed"]] == ["NoDeadLetterQueue"]
 
-    def test_a_policy_that_drops_drops_after_its_last_retry(
+    def test_a_dropping_policy_drops_after_its_last_retry(
         self, world: World, topic: TestTopic
     ) -> None:
         group = topic.subscribe("group", retry={"policy": "backoff"})
@@ -282,7 +282,9 @@ class TestBroadcasting:
         assert log_bodies(eyes.log(after=first["cursor"])) == ["c", "d"]
         assert log_bodies(eyes.log()) == ["a", "b", "c", "d"]
 
-    def test_the_filter_lets_through_what_it_matches(self, world: World, topic: TestTopic) -> None:
+    def test_the_filter_lets_through_matching_messages(
+        self, world: World, topic: TestTopic
+    ) -> None:
         eyes = topic.subscribe("eyes", mode="broadcasting", filter={"tags": ["a"]})
         topic.subscribe("others")
         topic.try_publish([{"body": "1", "tags": ["a"]}, {"body": "2"}])
@@ -305,9 +307,7 @@ class TestBroadcasting:
 
         assert len(world.items()) == 2 * one
 
-    def test_it_shows_what_was_published_since_it_came(
-        self, world: World, topic: TestTopic
-    ) -> None:
+    def test_it_shows_publishes_since_its_creation(self, world: World, topic: TestTopic) -> None:
         from cirrusmq.base import ulid
 
         topic.subscribe("group")

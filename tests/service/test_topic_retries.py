@@ -78,7 +78,7 @@ class TestExponentialDecay:
         traced = topic.trace(sent["id"])["web"]
         assert (traced["state"], traced["attempts"]) == ("dead", 177)
 
-    def test_what_waits_behind_the_probe_is_not_attempted_and_follows_when_it_is_accepted(
+    def test_messages_behind_the_probe_are_not_attempted_and_follow_when_it_is_accepted(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         web = topic.subscribe("web", "http")
@@ -117,7 +117,7 @@ class TestExponentialDecay:
         assert len(subscriber.times("second")) == len(subscriber.times("fourth")) == 1
         assert subscriber.waits("third")[:4] == [1, 2, 4, 8]
 
-    def test_a_probe_whose_retries_are_used_up_no_longer_blocks(
+    def test_a_probe_with_used_up_retries_no_longer_blocks(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         web = topic.subscribe("web", "http")
@@ -137,7 +137,7 @@ class TestExponentialDecay:
         assert len(subscriber.times("well")) == 1
         assert len(subscriber.times("stubborn")) == 177
 
-    def test_of_a_batch_that_fails_together_only_the_oldest_is_tried_again(
+    def test_of_a_batch_failing_together_only_the_oldest_is_tried_again(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         topic.subscribe("web", "http")
@@ -151,7 +151,7 @@ class TestExponentialDecay:
         schedules.run_out()
         assert [len(subscriber.times(body)) for body in "bcdefgh"] == [2] * 7
 
-    def test_the_retries_end_where_the_message_expires(
+    def test_the_retries_end_when_the_message_expires(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         web = topic.subscribe("web", "http")
@@ -206,7 +206,7 @@ class TestBackoff:
 
         assert subscriber.bodies() == ["one", "one", "one", "two", "three"]
 
-    def test_with_a_dead_letter_queue_what_would_be_dropped_goes_there(
+    def test_with_a_dead_letter_queue_a_message_to_drop_goes_there(
         self, alice: Client, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         alice.put("/queues/dead")
@@ -267,7 +267,7 @@ class TestPoliciesThatEndInADeadLetterQueue:
         ("obstacle", "ordered"),
         [*((obstacle, False) for obstacle in OBSTACLES), (OBSTACLES[0], True)],
     )
-    def test_where_its_own_queue_cannot_be_made_a_message_stays_and_holds_nothing_back(
+    def test_if_its_own_queue_cannot_be_made_a_message_stays_and_holds_nothing_back(
         self,
         world: World,
         alice: Client,
@@ -341,7 +341,7 @@ class TestPoliciesThatEndInADeadLetterQueue:
         ],
         ids=["ordered without max_retries", "288 retries after 300 s"],
     )
-    def test_retries_that_outlast_the_message_end_with_its_life(
+    def test_retries_end_with_the_messages_life(
         self,
         world: World,
         alice: Client,
@@ -413,7 +413,7 @@ def test_webhook_id_stays_and_the_request_id_is_new(
     assert len({each["x-cmq-request-id"] for each in headers}) == 7
 
 
-def test_a_subscription_shows_what_is_tried_next_and_why(
+def test_a_subscription_shows_its_next_attempt_and_last_error(
     topic: TestTopic, subscriber: Subscriber, schedules: Schedules
 ) -> None:
     web = topic.subscribe("web", "http")

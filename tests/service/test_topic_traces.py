@@ -48,7 +48,7 @@ class TestPull:
 
         assert topic.trace(sent["id"])["group"]["state"] == "delivered"
 
-    def test_one_that_is_behind_what_a_trace_reads_is_not_called_delivered(
+    def test_one_beyond_a_traces_reads_is_not_called_delivered(
         self, world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It was put off behind a backlog of more parcels than are read, here of four."""
@@ -80,7 +80,7 @@ class TestPull:
 
     @pytest.mark.parametrize("count", [1, 2])
     @pytest.mark.parametrize("minutes", [0, 3])
-    def test_one_that_waits_long_for_a_retry_is_pending(
+    def test_one_waiting_long_for_a_retry_is_pending(
         self, world: World, topic: TestTopic, count: int, minutes: int
     ) -> None:
         group = topic.subscribe("group", retry={"policy": "custom", "waits": [600, 600]})
@@ -98,7 +98,7 @@ class TestPull:
 
     @pytest.mark.parametrize("count", [1, 2])
     @pytest.mark.parametrize("wait_seconds", [1, 600])
-    def test_one_whose_retries_are_used_up_is_dead(
+    def test_one_with_used_up_retries_is_dead(
         self, world: World, topic: TestTopic, count: int, wait_seconds: int
     ) -> None:
         group = topic.subscribe("group", retry={"policy": "custom", "waits": [wait_seconds]})
@@ -112,7 +112,7 @@ class TestPull:
         assert topic.trace(sent["id"]) == {"group": dead(group, 2)}
         assert counts(group) == {}
 
-    def test_one_that_its_consumer_gave_up_is_dead(self, world: World, topic: TestTopic) -> None:
+    def test_one_given_up_by_its_consumer_is_dead(self, world: World, topic: TestTopic) -> None:
         group = topic.subscribe("group")
         (sent,) = topic.publish("one")
         world.clock.pass_seconds(300)
@@ -122,7 +122,7 @@ class TestPull:
 
     @pytest.mark.parametrize("ordered", [False, True])
     @pytest.mark.parametrize("count", [1, 3])
-    def test_one_that_was_given_back_is_followed(
+    def test_one_given_back_is_followed(
         self, world: World, topic: TestTopic, ordered: bool, count: int
     ) -> None:
         group = topic.subscribe("group", ordered=ordered)
@@ -179,7 +179,7 @@ class TestOthers:
 
         assert topic.trace(sent["id"]) == {"web": {"state": "delivered", "attempts": 2}}
 
-    def test_what_was_given_back_to_a_url_is_followed(
+    def test_a_message_given_back_to_a_url_is_followed(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [5]})
@@ -194,7 +194,7 @@ class TestOthers:
 
         assert topic.trace(sent["id"])["web"] == {"state": "delivered", "attempts": 1}
 
-    def test_a_url_that_a_message_has_not_reached_is_pending_however_late_it_is(
+    def test_an_unreached_url_is_pending_however_late_a_message_is(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         topic.subscribe("web", "http")
@@ -209,7 +209,7 @@ class TestOthers:
         world.engine.remove_expired()
         assert topic.trace(sent["id"]) == {"web": {"state": "delivered", "attempts": 1}}
 
-    def test_what_is_blocked_behind_a_probe_is_pending(
+    def test_a_message_blocked_behind_a_probe_is_pending(
         self, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         topic.subscribe("web", "http")
@@ -219,7 +219,7 @@ class TestOthers:
 
         assert topic.trace(sent["id"]) == {"web": PENDING}
 
-    def test_only_subscriptions_that_match_are_traced_by_name(self, topic: TestTopic) -> None:
+    def test_only_matching_subscriptions_are_traced_by_name(self, topic: TestTopic) -> None:
         topic.subscribe("zebra", filter={"tags": ["a"]})
         topic.subscribe("ape", filter={"tags": ["a"]})
         topic.subscribe("other", filter={"tags": ["b"]})
@@ -298,7 +298,7 @@ class TestCounts:
         assert "counts" not in shown
         assert shown["state"] == "delivering"
 
-    def test_a_topic_counts_what_some_matching_subscription_has_not_taken(
+    def test_a_topic_counts_messages_untaken_by_some_matching_subscription(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         one, two = topic.subscribe("one"), topic.subscribe("two", filter={"tags": ["a"]})

@@ -124,7 +124,7 @@ def test_an_attempt_by_hand_is_one_of_them_and_a_pause_makes_none(
 
 
 @pytest.mark.parametrize("policy", ["custom", "backoff"])
-def test_the_trace_of_one_that_was_given_up_shows_its_attempts(
+def test_the_trace_of_one_given_up_shows_its_attempts(
     alice: Client, topic: TestTopic, subscriber: Subscriber, schedules: Schedules, policy: str
 ) -> None:
     retry: dict[str, Any] = {"policy": policy} | ({"waits": [1] * 3} if policy == "custom" else {})

@@ -69,7 +69,7 @@ def test_a_filter_is_refused_as_a_subscription_with_it_is(topic: TestTopic, filt
     assert tried.json == subscribed.json
 
 
-def test_without_atomic_a_message_that_is_refused_fails_alone(topic: TestTopic) -> None:
+def test_without_atomic_a_refused_message_fails_alone(topic: TestTopic) -> None:
     large = {"body": "x" * 65_537}
     passed, refused = tried(topic, None, {"body": "x"}, large, atomic=False)
     assert passed == {"passes": True}

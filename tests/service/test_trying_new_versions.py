@@ -126,7 +126,7 @@ def answered(called: Called, body: object) -> Called:
     return Called(answer={**called.answer, "body": text})
 
 
-def test_versions_that_work_are_taken_and_nothing_is_left(rollout: Rollout) -> None:
+def test_working_versions_are_taken_and_nothing_is_left(rollout: Rollout) -> None:
     begun_ms = rollout.world.clock.now_ms()
     rollout.ends("Succeeded")
     assert [role for role, _ in rollout.events] == ["send", "receive", "delete", "receive"]
@@ -203,9 +203,7 @@ SEEN_LATER: dict[Fault, str] = {stores_nothing: "receive", spoils_the_body: "rec
 @pytest.mark.parametrize(
     ("role", "fault"), FAULTS, ids=lambda held: getattr(held, "__name__", held)
 )
-def test_a_version_that_does_not_work_is_not_taken(
-    rollout: Rollout, role: str, fault: Fault
-) -> None:
+def test_a_broken_version_is_not_taken(rollout: Rollout, role: str, fault: Fault) -> None:
     rollout.faulty[role] = fault
     rollout.ends("Failed")
     (line,) = rollout.log
@@ -217,9 +215,7 @@ def test_a_version_that_does_not_work_is_not_taken(
 
 
 @pytest.mark.parametrize("role", ["send", "receive", "delete"])
-def test_a_version_that_has_no_room_for_a_moment_is_tried_again(
-    rollout: Rollout, role: str
-) -> None:
+def test_a_version_without_room_for_a_moment_is_tried_again(rollout: Rollout, role: str) -> None:
     answers = [
         Called(answer={"statusCode": 429, "body": "{}"}),
         Called(answer={"statusCode": 503, "body": "{}"}),
@@ -230,7 +226,7 @@ def test_a_version_that_has_no_room_for_a_moment_is_tried_again(
     rollout.ends("Succeeded")
 
 
-def test_where_receives_may_not_wait_a_delete_that_does_nothing_is_found_too(
+def test_a_delete_without_effect_is_found_also_without_waiting_receives(
     rollout: Rollout,
 ) -> None:
     def answers_at_once(event: Answer, works: Call) -> Called:
@@ -245,7 +241,7 @@ def test_where_receives_may_not_wait_a_delete_that_does_nothing_is_found_too(
 
 
 @pytest.mark.parametrize("role", ["receive", "send"])
-def test_a_call_whose_answer_is_lost_once_is_no_fault(rollout: Rollout, role: str) -> None:
+def test_one_lost_answer_of_a_call_is_no_fault(rollout: Rollout, role: str) -> None:
     """It is made again: a message is then received later, or stored twice."""
 
     def loses_an_answer(event: Answer, works: Call) -> Called:
@@ -257,7 +253,7 @@ def test_a_call_whose_answer_is_lost_once_is_no_fault(rollout: Rollout, role: st
     rollout.ends("Succeeded")
 
 
-def test_versions_that_take_too_long_are_reported_before_the_hook_is_ended(
+def test_slow_versions_are_reported_before_the_hook_is_ended(
     rollout: Rollout,
 ) -> None:
     def hangs(event: Answer, works: Call) -> Called:
@@ -287,7 +283,7 @@ def test_whatever_goes_wrong_in_the_hook_is_reported(
     assert [line.startswith("ERROR the new versions") for line in rollout.log] == [True, True]
 
 
-def test_a_report_that_codedeploy_does_not_take_is_made_again_by_lambda(
+def test_a_report_refused_by_codedeploy_is_made_again_by_lambda(
     rollout: Rollout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It makes an invocation again that ended in an error."""
@@ -300,7 +296,7 @@ def test_a_report_that_codedeploy_does_not_take_is_made_again_by_lambda(
     rollout.ends("Succeeded")
 
 
-def test_tidying_up_that_fails_says_nothing_of_the_versions(
+def test_failed_tidying_up_says_nothing_of_the_versions(
     rollout: Rollout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
@@ -336,9 +332,7 @@ def test_its_key_opens_its_queue_alone_and_only_for_its_time(rollout: Rollout) -
     assert seen[0].get("/queues").code == "Unauthenticated"
 
 
-def test_a_key_that_was_left_behind_expires(
-    rollout: Rollout, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_left_behind_expires(rollout: Rollout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "delete_passing_key", lambda core, key_id: None)
     rollout.ends("Succeeded")
     client = Client(rollout.world, rollout.events[0][1]["headers"]["authorization"])

@@ -65,9 +65,7 @@ def test_a_cursor_of_two_generations_ago_is_none(world: World, alice: Client) ->
     assert alice.get("/queues", f"cursor={cursor}").json["parameter"] == "cursor"
 
 
-def test_a_cursor_is_not_refused_where_its_generation_cannot_be_read(
-    world: World, alice: Client
-) -> None:
+def test_a_cursor_of_an_unreadable_generation_is_not_refused(world: World, alice: Client) -> None:
     for number in range(2):
         alice.put(f"/queues/queue-{number}")
     idle = world.core
@@ -88,7 +86,7 @@ def test_a_cursor_is_not_refused_where_its_generation_cannot_be_read(
     assert left["name"] == "queue-1"
 
 
-def test_a_receive_that_is_repeated_finds_its_messages(world: World, alice: Client) -> None:
+def test_a_repeated_receive_finds_its_messages(world: World, alice: Client) -> None:
     """Its nonces derive from the secret of the attempt's time."""
     alice.put("/queues/orders", {"visibility_timeout_seconds": 43_200})
     alice.send("orders", *map(str, range(4)))
@@ -136,7 +134,7 @@ def test_posts_carry_both_signatures_and_each_secret_shown_is_right(
     assert [shown[each] == first for each in shown] == [True, True, True, False]
 
 
-def test_a_subscriber_that_missed_two_turn_overs_is_told_by_its_signature(
+def test_the_signature_tells_a_subscriber_of_two_missed_turn_overs(
     world: World, alice: Client
 ) -> None:
     alice.put("/topics/news")
@@ -180,7 +178,7 @@ def test_the_secret_is_in_no_table(world: World, alice: Client) -> None:
     assert repr(key)[2:-1] not in held
 
 
-def test_functions_that_may_read_it_do_and_no_others(
+def test_exactly_the_permitted_functions_read_it(
     world: World, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rest of the service's tests fail where a function reads it without permission."""

@@ -86,9 +86,7 @@ def test_a_poison_message_of_a_group_takes_no_other_one_along(world: World, plac
     assert place.source.show()["counts"]["active"] == 0
 
 
-def test_a_message_that_ends_its_function_takes_no_other_one_along(
-    world: World, place: Place
-) -> None:
+def test_a_poison_message_takes_no_other_one_along(world: World, place: Place) -> None:
     """All of the first call are received once more; from then on each is handed over alone."""
     calls: list[list[str]] = []
 
@@ -108,7 +106,7 @@ def test_a_message_that_ends_its_function_takes_no_other_one_along(
     assert all(call == ["poison"] for call in calls[1:] if "poison" in call)
 
 
-def test_calls_and_claims_of_a_batch_that_failed_are_as_many_as_its_messages(
+def test_calls_and_claims_of_a_failed_batch_are_as_many_as_its_messages(
     monkeypatch: pytest.MonkeyPatch, world: World, make_queue: MakeQueue
 ) -> None:
     """Each call takes so long that nothing can be handed over behind it."""
@@ -151,7 +149,7 @@ ANSWERS: dict[str, tuple[Any, dict[str, int]]] = {
 @pytest.mark.few(11)
 @pytest.mark.parametrize("by", ["messageId", "receiptHandle"])
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_an_answer_says_what_was_not_begun(
+def test_an_answer_names_the_unbegun_messages(
     world: World, place: Place, answer: str, by: str
 ) -> None:
     said, expected = ANSWERS[answer]
@@ -188,7 +186,7 @@ def test_a_word_for_a_boolean_fails_the_batch(
     assert queue.counts() == {"inactive": 2}
 
 
-def test_a_message_that_is_named_both_ways_has_failed(world: World, make_queue: MakeQueue) -> None:
+def test_a_message_named_both_ways_has_failed(world: World, make_queue: MakeQueue) -> None:
     queue = make_queue(invoke=INVOKE, visibility_timeout_seconds=1)
     counts: list[str] = []
 
@@ -206,7 +204,7 @@ def test_a_message_that_is_named_both_ways_has_failed(world: World, make_queue: 
     assert counts == ["1", "2"]
 
 
-def test_a_function_that_never_begins_is_called_in_steps_and_has_an_end(
+def test_calls_without_a_begin_come_in_steps_and_have_an_end(
     monkeypatch: pytest.MonkeyPatch, world: World, make_queue: MakeQueue
 ) -> None:
     monkeypatch.setattr(limits, "UNTRIED_RECEIVES", 4)
@@ -228,7 +226,7 @@ def test_a_function_that_never_begins_is_called_in_steps_and_has_an_end(
     assert dead.bodies() == ["a"]
 
 
-def test_a_call_that_lambda_refuses_does_not_count(world: World, make_queue: MakeQueue) -> None:
+def test_a_call_refused_by_lambda_does_not_count(world: World, make_queue: MakeQueue) -> None:
     """A throttled function has begun nothing, however often."""
     dead = make_queue("dead")
     queue = make_queue(invoke=INVOKE, visibility_timeout_seconds=2, dead_letter=DEAD_AT_ONCE)

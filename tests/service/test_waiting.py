@@ -129,7 +129,7 @@ def test_a_wait_of_any_length_looks_at_every_partition() -> None:
         assert len(alice.receive("orders", wait_seconds=0.001)) == 1
 
 
-def test_what_is_free_when_the_wait_ends_is_answered() -> None:
+def test_a_message_due_at_the_end_of_the_wait_is_answered() -> None:
     world = World()
     alice = world.client("alice", admin=True)
     for number in range(10):
@@ -160,9 +160,7 @@ class TestHeldGroups:
             assert alice.receive("orders") == []
             assert units(world) - before <= 10
 
-    def test_a_wait_finds_the_one_group_that_is_free(
-        self, is_backlogged: tuple[World, Client]
-    ) -> None:
+    def test_a_wait_finds_the_only_free_group(self, is_backlogged: tuple[World, Client]) -> None:
         world, alice = is_backlogged
         for number in range(5):
             alice.send("orders", "free", group=f"free{number}")

@@ -79,7 +79,7 @@ def test_above_the_bound_the_answer_comes_at_once(world: World, alice: Client) -
     assert first[0] >= WAIT_SECONDS
 
 
-def test_a_message_that_is_there_is_answered_whatever_waits(world: World, alice: Client) -> None:
+def test_a_present_message_is_answered_beside_all_waits(world: World, alice: Client) -> None:
     got: list[tuple[float, int]] = []
 
     def send_and_receive() -> None:
@@ -109,7 +109,7 @@ def test_another_account_waits_by_itself(world: World, alice: Client) -> None:
     assert got[0][0] >= WAIT_SECONDS
 
 
-def test_a_wait_that_a_message_ends_makes_room(world: World, alice: Client) -> None:
+def test_a_wait_ended_by_a_message_makes_room(world: World, alice: Client) -> None:
     def begin_two() -> None:
         amid(world, lambda: alice.send("orders", "x"))
         assert wait(alice)[1] == 1
@@ -147,7 +147,7 @@ def test_the_item_stays_within_one_unit(world: World, alice: Client) -> None:
     assert len(item) < 40
 
 
-def test_a_count_that_fails_turns_nobody_away(
+def test_a_failed_count_turns_nobody_away(
     world: World, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: object) -> None:

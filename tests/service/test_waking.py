@@ -164,7 +164,7 @@ def test_so_does_one_of_an_ordered_queue(partitions: int) -> None:
     assert max(late) <= 0.4
 
 
-def test_so_does_one_that_a_topic_sends_to_the_queue() -> None:
+def test_so_does_one_sent_by_a_topic_to_the_queue() -> None:
     apart = Apart(64)
     apart.alice.put("/topics/news", {})
     apart.alice.put("/topics/news/subscriptions/into", {"protocol": "queue", "endpoint": "orders"})
@@ -192,7 +192,7 @@ class TestUnits:
         apart.poll_until(5, lambda: costs.append(apart.write_units(apart.send)))
         assert costs == [2]
 
-    def test_nobody_is_woken_where_nobody_waits(self) -> None:
+    def test_nobody_is_woken_without_a_waiter(self) -> None:
         apart = Apart(64)
         for _ in range(5):
             apart.send()
@@ -204,7 +204,7 @@ class TestUnits:
         apart.poll_until(5, apart.send)
         assert [item for item in apart.world.items() if item["pk"]["S"][:2] == "W#"] == []
 
-    def test_that_a_receiver_waits_is_asked_once_a_second(self) -> None:
+    def test_waiting_receivers_are_asked_for_once_a_second(self) -> None:
         apart = Apart(64)
         asked = calls(apart.world, of_wake_ups("GetItem"))
         for _ in range(10):
@@ -214,7 +214,7 @@ class TestUnits:
         apart.send()
         assert len(asked) == 2
 
-    def test_that_it_waits_is_said_each_quarter_of_a_minute(self) -> None:
+    def test_a_wait_is_announced_each_quarter_of_a_minute(self) -> None:
         apart = Apart(64)
         assert apart.write_units(apart.poll) == 3  # and once in five minutes which key receives
         assert apart.write_units(apart.poll) == 1
@@ -229,7 +229,7 @@ class TestUnits:
             apart.send()
         assert 10 <= len(apart.wake_ups()) <= 10 + 5 * 2
 
-    def test_a_wake_up_of_a_message_that_others_took_is_soon_no_more_followed(self) -> None:
+    def test_a_wake_up_for_a_message_taken_by_others_is_soon_dropped(self) -> None:
         apart = Apart(64)
         apart.poll()
         apart.send()
@@ -242,7 +242,7 @@ class TestUnits:
 
 
 class TestFailures:
-    def test_a_send_is_answered_where_a_wake_up_is_refused(self) -> None:
+    def test_a_send_is_answered_despite_a_refused_wake_up(self) -> None:
         apart = Apart(64)
         apart.poll()
         throttled = Throttled(apart.world, of_wake_ups("PutItem"))
@@ -252,7 +252,7 @@ class TestFailures:
         throttled.end()
         assert len(apart.poll()) == 1
 
-    def test_a_send_is_answered_where_it_cannot_ask_who_waits(self) -> None:
+    def test_a_send_is_answered_though_it_cannot_ask_for_waiters(self) -> None:
         apart = Apart(64)
         throttled = Throttled(apart.world, of_wake_ups("GetItem"))
         apart.send()
@@ -267,7 +267,7 @@ class TestFailures:
         assert apart.poll_until(5, apart.send) <= 20
         assert throttled.refused
 
-    def test_a_wake_up_that_is_seen_before_its_message_is_followed_for_a_second(self) -> None:
+    def test_a_wake_up_seen_before_its_message_is_followed_for_a_second(self) -> None:
         """Reads of the partition may be a moment behind those of the wake-ups."""
         apart = Apart(255)
         apart.poll()
@@ -321,9 +321,7 @@ class TestRepeats:
         assert apart.alice.receive("orders") == []
 
     @pytest.mark.parametrize("partitions", [64, 255])
-    def test_a_repeated_receive_looks_first_where_it_was_woken_to_look(
-        self, partitions: int
-    ) -> None:
+    def test_a_repeated_receive_looks_first_at_its_wake_ups_place(self, partitions: int) -> None:
         apart = Apart(partitions)
         apart.poll()
         for _ in range(5):

@@ -61,7 +61,7 @@ def test_a_walk_without_bounds_is_whole_and_sees_every_parcel_in_order(kind: str
 @pytest.mark.parametrize("passing", [False, True])
 @pytest.mark.parametrize("bounds", [each for _, each in BOUNDS], ids=[name for name, _ in BOUNDS])
 @pytest.mark.parametrize("kind", ["fair", "ordered"])
-def test_cut_walks_together_see_what_a_whole_one_sees(
+def test_cut_walks_together_see_the_same_as_a_whole_one(
     kind: str, bounds: Callable[[World], Bounds], passing: bool
 ) -> None:
     world, source = filled(kind, 3)
@@ -86,7 +86,7 @@ def test_cut_walks_together_see_what_a_whole_one_sees(
 
 
 @pytest.mark.parametrize("kind", ["fair", "ordered"])
-def test_a_long_group_that_is_passed_costs_a_page(kind: str) -> None:
+def test_a_passed_long_group_costs_a_page(kind: str) -> None:
     world = World()
     alice = make(kind, world)
     for _ in range(20):
@@ -101,7 +101,7 @@ def test_a_long_group_that_is_passed_costs_a_page(kind: str) -> None:
     assert walk.pages <= 5
 
 
-def test_what_is_skipped_within_a_group_is_not_read() -> None:
+def test_skipped_parcels_of_a_group_are_not_read() -> None:
     world, source = filled("fair", FIRST_PARCELS * 3)
     last = max(i["sk"]["S"] for i in world.items() if i["pk"]["S"].startswith("Q#"))
     last_ms = last.split("#")[1]
@@ -115,7 +115,7 @@ def test_what_is_skipped_within_a_group_is_not_read() -> None:
     assert len(keys) < GROUPS * FIRST_PARCELS * 2
 
 
-def test_no_walk_goes_beyond_its_last_key_nor_begins_before_what_may_be_received() -> None:
+def test_no_walk_goes_beyond_its_last_key_nor_begins_at_expired_ones() -> None:
     world, source = filled("plain", 3)
     keys = sorted(i["sk"]["S"] for i in world.items() if i["pk"]["S"].startswith("Q#"))
     middle = keys[len(keys) // 2]

@@ -20,7 +20,7 @@ def url(path: str) -> str:
 class TestThreeUrls:
     """One refuses everything, one refuses some, one takes all."""
 
-    def test_what_one_lacks_stays_for_it_alone_and_comes_with_what_is_new(
+    def test_undelivered_messages_stay_for_one_alone_and_come_with_new_ones(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         webs = {name: topic.subscribe(name, "http", endpoint=url(name)) for name in ("ant", "bee")}
@@ -86,7 +86,7 @@ def test_dead_letters_of_many_queues_meet_in_one(make_queue: MakeQueue) -> None:
     assert all(each["body"] == each["dead_letter"]["source_queue"] for each in letters)
 
 
-def test_what_nothing_held_up_comes_about_in_the_order_of_sending(
+def test_unhindered_messages_come_about_in_the_order_of_sending(
     world: World, make_queue: MakeQueue
 ) -> None:
     queue = make_queue(partitions=1)
@@ -108,7 +108,7 @@ def test_a_messages_id_is_no_receipt(queue: TestQueue) -> None:
     queue.delete(held)
 
 
-def test_what_can_be_rewound_grows_with_each_delete(world: World, make_queue: MakeQueue) -> None:
+def test_the_rewindable_count_grows_with_each_delete(world: World, make_queue: MakeQueue) -> None:
     queue = make_queue(message_retention_seconds=1_296_000, rewind_seconds=1_296_000)
     queue.send(*"abcdef")
     kept = []

@@ -34,7 +34,7 @@ def received(place: str, at_ms: int, count: int, dead: dict[str, Any] | None) ->
         ("crashed", [], False),
     ],
 )
-def test_a_receive_that_was_not_answered_explains_one_that_counts(
+def test_an_unanswered_receive_explains_a_counted_one(
     outcome: Outcome, faults: list[str], *, broken: bool
 ) -> None:
     history = History()

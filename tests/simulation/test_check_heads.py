@@ -65,7 +65,7 @@ def story() -> Story:
 HIDDEN = ["m was hidden from a receive"]
 
 
-def test_a_look_in_vain_for_what_was_just_sent_is_a_fault_after_half_a_second(
+def test_a_vain_look_for_a_fresh_message_is_a_fault_after_half_a_second(
     story: Story,
 ) -> None:
     story.receive((SENT_MS + 400, SENT_MS + 700))
@@ -75,7 +75,7 @@ def test_a_look_in_vain_for_what_was_just_sent_is_a_fault_after_half_a_second(
 
 
 @pytest.mark.parametrize("fault", ["BatchGetItem: lost", "GetObject: throttled"])
-def test_it_is_none_while_a_receive_that_waits_for_bodies_holds_the_message(
+def test_it_is_none_while_a_receive_waiting_for_bodies_holds_the_message(
     story: Story, fault: str
 ) -> None:
     story.receive((BEGUN_MS, FAILED_MS), fault).outcome = "failed"
@@ -84,7 +84,7 @@ def test_it_is_none_while_a_receive_that_waits_for_bodies_holds_the_message(
 
 
 @pytest.mark.parametrize(("after_ms", "broken"), [(29_000, []), (31_000, HIDDEN)])
-def test_what_a_receive_undid_is_to_be_seen_within_30_s(
+def test_a_released_message_is_to_be_seen_within_30_s(
     story: Story, after_ms: int, broken: list[str]
 ) -> None:
     story.receive((BEGUN_MS, FAILED_MS), "BatchGetItem: unread").outcome = "failed"
@@ -93,7 +93,7 @@ def test_what_a_receive_undid_is_to_be_seen_within_30_s(
 
 
 @pytest.mark.parametrize(("after_ms", "broken"), [(58_000, []), (60_000, HIDDEN)])
-def test_one_whose_end_is_not_known_has_ended_with_its_functions_time(
+def test_a_receive_of_unknown_end_ends_with_its_functions_time(
     story: Story, after_ms: int, broken: list[str]
 ) -> None:
     story.receive((BEGUN_MS, 1 << 60), "BatchGetItem: unsent").outcome = "failed"
@@ -101,14 +101,14 @@ def test_one_whose_end_is_not_known_has_ended_with_its_functions_time(
     assert story.broken() == broken
 
 
-def test_one_that_fails_before_the_message_is_sent_excuses_nothing(story: Story) -> None:
+def test_a_receive_failed_before_the_send_excuses_nothing(story: Story) -> None:
     story.receive((100, 600), "BatchGetItem: unread").outcome = "failed"
     story.receive((BEGUN_MS, BEGUN_MS + 300))
     assert story.broken() == HIDDEN
 
 
 @pytest.mark.parametrize("fault", ["BatchGetItem: slow", "UpdateItem: lost", "Query: throttled"])
-def test_nor_does_one_whose_bodies_are_read(story: Story, fault: str) -> None:
+def test_nor_does_one_with_read_bodies(story: Story, fault: str) -> None:
     story.receive((BEGUN_MS, FAILED_MS), fault).outcome = "failed"
     story.receive((BEGUN_MS + 1_000, BEGUN_MS + 1_300))
     assert story.broken() == HIDDEN

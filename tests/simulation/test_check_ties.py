@@ -52,7 +52,7 @@ def test_claims_of_one_millisecond_are_in_the_order_of_their_counts(
 
 
 @pytest.mark.parametrize("rewound", [True, False])
-def test_a_repeated_receive_need_not_answer_what_a_rewind_released(*, rewound: bool) -> None:
+def test_a_repeated_receive_need_not_answer_rewound_messages(*, rewound: bool) -> None:
     made = _Made()
     made.receive(5_000, (("r1", 1),), attempt="a")
     if rewound:

@@ -68,7 +68,9 @@ def test_every_promise_is_kept(first: int, count: int) -> None:
 
 @pytest.mark.parametrize(("behind", "count"), OF_PAIRS)
 @pytest.mark.parametrize("pair", PAIRS)
-def test_every_promise_is_kept_where_two_features_meet(pair: str, behind: int, count: int) -> None:
+def test_every_promise_is_kept_with_two_features_together(
+    pair: str, behind: int, count: int
+) -> None:
     _check(FIRST_SEEDS_OF_PAIRS[pair] + behind, count)
 
 

@@ -74,7 +74,7 @@ def test_every_promise_is_kept_by_functions_and_in_fair_queues_for_long() -> Non
     check([*with_functions(LONG_SEEDS)[SEEDS:], *fair(LONG_SEEDS)[SEEDS:]])
 
 
-def test_a_cut_look_that_is_taken_for_a_whole_one_is_noticed(
+def test_a_cut_look_taken_for_a_whole_one_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What a look does not see is for nobody to hand over, then."""

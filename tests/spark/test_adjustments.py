@@ -41,7 +41,7 @@ def amounts(lines: Sequence[dict[str, str]]) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.long
-def test_a_quantity_is_priced_behind_what_the_month_has(tmp_path: Path, jobs: Jobs) -> None:
+def test_a_quantity_is_priced_behind_the_months_use(tmp_path: Path, jobs: Jobs) -> None:
     """And what comes later is behind the quantity that was taken off::
 
     million sent   0 ───── free ───── 8 ── 0.40 ── 12 ── 0.20 ──
@@ -91,7 +91,7 @@ def test_a_quantity_is_priced_behind_what_the_month_has(tmp_path: Path, jobs: Jo
     assert totals(output)[-1] == ("2026-12", "0.60", None)
 
 
-def test_an_adjustment_has_the_cards_currency_and_says_what_is_wrong(
+def test_an_adjustment_has_the_cards_currency_and_names_its_errors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert given(tmp_path, "--kind=credit", "--amount=-1.50") == 0
@@ -139,7 +139,7 @@ def test_a_proposal_is_published_by_hand(
     assert "not the document that was issued" in capsys.readouterr().err
 
 
-def test_the_commands_write_where_the_next_bills_look(tmp_path: Path) -> None:
+def test_the_commands_write_into_the_next_bills_folder(tmp_path: Path) -> None:
     values = ["--account=acme", "--month=2026-10", "--kind=credit", "--amount=-1.50", "--reason=x"]
     place = ["--data", str(tmp_path)]
 

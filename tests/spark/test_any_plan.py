@@ -162,7 +162,7 @@ def test_documents_are_the_same_after_any_order(seeds: range) -> None:
         }, seed
 
 
-def test_an_export_that_was_taken_is_known_by_its_content() -> None:
+def test_a_taken_export_is_known_by_its_content() -> None:
     def export(folder: str, digest: str, day: int = 10) -> Export:
         files = (DataFile(f"{folder}/data/1", 5, digest),)
         at_ms = FIRST_MS + day * DAY_MS

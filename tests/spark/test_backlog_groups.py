@@ -24,7 +24,7 @@ def groups(resources: list[dict[str, Any]], *labels: dict[str, Any]) -> dict[str
     return backlog_groups({"acme": {"resources": resources}}, labels)["acme"]
 
 
-def test_a_label_grows_as_its_resources_do_and_drains_at_that_rate() -> None:
+def test_a_label_grows_as_its_resources_do_and_drains_at_their_rate() -> None:
     team: dict[str, Any] = {"labels": {"team": "search", "stage": "live"}}
     made = groups(
         [
@@ -46,12 +46,12 @@ def test_a_label_grows_as_its_resources_do_and_drains_at_that_rate() -> None:
     }
 
 
-def test_the_reasons_of_a_label_are_those_that_some_dead_letter_has() -> None:
+def test_a_label_has_the_reasons_of_its_dead_letters() -> None:
     (row,) = groups([], label("search", dead=3, dead_max_age=2, dead_other=1))["labels"]
     assert row["dead_by_reason"] == {"max_age": 2, "other": 1}
 
 
-def test_who_has_most_is_listed_by_each_figure() -> None:
+def test_the_largest_are_listed_by_each_figure() -> None:
     made = groups(
         [
             resource("large", 90, growth_per_hour=-1.0, oldest_age_seconds=5),

@@ -24,7 +24,7 @@ def test_days_become_a_month_when_it_is_over() -> None:
     assert [each.part for each in over.kept] == ["2026-10"]
 
 
-def test_an_older_time_is_added_to_the_month_that_has_it() -> None:
+def test_an_older_time_is_added_to_its_month() -> None:
     parts = [part("2026-10"), part("2026-11-29")]
     known = [ms("2026-11-29 01:30")]
     late = plan_history(parts, known, [ms("2026-10-05 01:30")], 24)

@@ -169,7 +169,7 @@ def test_overlapping_windows_count_once(tmp_path: Path, jobs: Jobs) -> None:
     assert_equals_recount(tmp_path / "out", everything)
 
 
-def test_a_time_that_no_export_shows_is_refused(tmp_path: Path, jobs_without_spark: Jobs) -> None:
+def test_a_time_shown_by_no_export_is_refused(tmp_path: Path, jobs_without_spark: Jobs) -> None:
     second = window(tmp_path, "2026-11-21 00:00", "2026-11-21 12:00", [])
     full = whole(tmp_path, "2026-11-20 07:00", [])
     said = f"{second}: no export shows the changes from 2026-11-20T07:00"

@@ -23,7 +23,7 @@ def row(account: str, so_far: str, forecast: str) -> Mapping[str, Any]:
     }
 
 
-def test_a_budget_is_open_or_exceeded_by_forecast_or_by_what_is_spent() -> None:
+def test_a_budget_is_open_or_exceeded_by_forecast_or_spending() -> None:
     budgets = {name: Decimal(100) for name in ("edge", "over", "soon", "idle")}
     rows = [
         row("soon", "50", "100.01"),

@@ -60,7 +60,7 @@ def test_an_invoice_is_issued_by_the_first_run_after_its_close(tmp_path: Path, j
 
 
 @pytest.mark.long
-def test_an_invoice_waits_for_times_that_no_export_has_shown(tmp_path: Path, jobs: Jobs) -> None:
+def test_an_invoice_waits_for_times_shown_by_no_export(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     late = whole(tmp_path, "2026-11-20 01:00", [*OCTOBER, *NOVEMBER])
 
@@ -107,7 +107,7 @@ def test_a_thousand_small_lines_are_rounded_once(
 
 
 @pytest.mark.long
-def test_what_is_below_a_cent_waits_for_the_next_invoice(tmp_path: Path, jobs: Jobs) -> None:
+def test_a_charge_below_a_cent_waits_for_the_next_invoice(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     little = [BEGIN, use("l", "2026-10-20 05:00", 12_000)]
     assert jobs.bill(output, [whole(tmp_path, "2026-11-04 01:00", little)]).code == 0

@@ -151,7 +151,7 @@ def test_columns_and_values_are_those_of_the_specification(
             assert {*values} - {None} <= columns[name].allowed, name
 
 
-def test_rows_of_an_invoice_add_up_to_what_is_payable(
+def test_rows_of_an_invoice_add_up_to_its_payable_total(
     views: Mapping[str, list[Row]], output: Path
 ) -> None:
     made = [*documents(output), *documents(output, "tiny")]
@@ -190,7 +190,7 @@ def test_quantity_times_price_is_the_charge(views: Mapping[str, list[Row]]) -> N
         assert row["ListUnitPrice"] * paid == row["ContractedUnitPrice"]
 
 
-def test_columns_that_depend_on_others(views: Mapping[str, list[Row]], output: Path) -> None:
+def test_columns_depending_on_others(views: Mapping[str, list[Row]], output: Path) -> None:
     of_price: tuple[str, ...] = (
         "SkuId",
         "SkuMeter",
@@ -305,7 +305,7 @@ def test_periods_are_open_or_closed(views: Mapping[str, list[Row]]) -> None:
     assert periods == {10: "Closed", 11: "Closed", 12: "Open"}
 
 
-def test_a_budget_that_is_exceeded_is_told_everywhere(output: Path) -> None:
+def test_an_exceeded_budget_is_told_everywhere(output: Path) -> None:
     (state,) = json.loads((run_of(output, "billing") / "budgets.json").read_text())
     assert state == {
         "account": "acme",

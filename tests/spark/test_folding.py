@@ -101,7 +101,7 @@ def test_a_folded_month_is_written_again_for_many_strays_alone() -> None:
     assert folds([month], closed, to_ms) == []
 
 
-def test_the_oldest_month_that_is_kept() -> None:
+def test_the_oldest_kept_month() -> None:
     assert oldest_kept(ms("2026-11-20 00:00"), 13) == "2025-10"
     assert oldest_kept(ms("2026-11-20 00:00"), 11) == "2025-12"
     parts = [Part("ledger", name, "r", 1) for name in ("2025-09-30", "2025-10", "2025-10-01")]
@@ -110,7 +110,7 @@ def test_the_oldest_month_that_is_kept() -> None:
     assert iso_month(0) == "1970-01"
 
 
-def test_an_export_is_compared_with_the_days_that_it_can_show() -> None:
+def test_an_export_is_compared_with_the_days_in_its_reach() -> None:
     """However long the ledger is. A window shows a night, and what TTL removes in it."""
     at_ms = ms("2026-11-20 01:00")
     days = [iso_day(at_ms - ago * DAY_MS) for ago in range(400)]

@@ -97,7 +97,7 @@ def seen_by_readers(output: Path, name: str) -> object:
     return run_of(output, name), page_in(output, name).read_text(), summaries_in(output, name), rows
 
 
-def test_a_small_file_that_does_not_fit_is_named_and_the_old_one_stays(disk: Disk) -> None:
+def test_a_small_file_without_room_is_named_and_the_old_one_stays(disk: Disk) -> None:
     files, place = LocalFiles(), disk.folder / "current/billing.json"
     files.replace(str(place), b"old")
     disk.leave(0)
@@ -111,9 +111,7 @@ def test_a_small_file_that_does_not_fit_is_named_and_the_old_one_stays(disk: Dis
 
 
 @pytest.mark.long
-def test_a_disk_that_is_full_at_any_page_replaces_nothing(
-    disk: Disk, report: tuple[str, Run, Run]
-) -> None:
+def test_a_disk_full_at_any_page_replaces_nothing(disk: Disk, report: tuple[str, Run, Run]) -> None:
     name, first, second = report
     assert first(disk.output).code == 0
     before, files = seen_by_readers(disk.output, name), fingerprints(disk.output)

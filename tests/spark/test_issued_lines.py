@@ -70,7 +70,7 @@ def test_a_night_writes_the_lines_of_open_months_alone(tmp_path: Path, jobs: Job
 
 @pytest.mark.long
 @pytest.mark.parametrize("left", ["nothing", "a part of a file"])
-def test_lines_that_a_run_has_not_written_are_written_by_the_next_one(
+def test_a_runs_unwritten_lines_are_written_by_the_next_one(
     tmp_path: Path, jobs: Jobs, left: str
 ) -> None:
     """A release before had none; a job of this one may have ended between two files."""
@@ -89,7 +89,7 @@ def test_lines_that_a_run_has_not_written_are_written_by_the_next_one(
 
 
 @pytest.mark.long
-def test_a_run_whose_documents_are_kept_keeps_its_folder(
+def test_a_run_with_kept_documents_keeps_its_folder(
     tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nights later its lines are still read."""

@@ -51,7 +51,7 @@ def test_an_old_night_again_adds_nothing_and_publishes_nothing(tmp_path: Path, j
 
 
 @pytest.mark.long
-def test_an_export_that_lacks_records_is_refused_with_their_days(
+def test_an_export_with_missing_records_is_refused_with_their_days(
     tmp_path: Path, jobs: Jobs
 ) -> None:
     output = tmp_path / "out"
@@ -113,7 +113,7 @@ def test_a_window_alone_is_refused_in_an_empty_output(tmp_path: Path, jobs: Jobs
 
 
 @pytest.mark.long
-def test_windows_that_do_not_join_are_refused(tmp_path: Path, jobs: Jobs) -> None:
+def test_windows_with_a_gap_are_refused(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     assert jobs.bill(output, [whole(tmp_path, "2026-11-08 01:00", until(8))]).code == 0
     ninth = window(tmp_path, "2026-11-08 01:00", "2026-11-09 01:00", [NIGHTS[7]])
@@ -196,7 +196,7 @@ ODD: dict[str, list[Item]] = {
 
 
 @pytest.mark.long
-def test_what_is_odd_is_set_aside_and_others_are_billed(tmp_path: Path, jobs: Jobs) -> None:
+def test_odd_records_are_set_aside_and_others_are_billed(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     odd = [
         {name: value for name, value in item.items() if value is not None} | {"sk": {"S": f"x{n}"}}
@@ -287,7 +287,7 @@ def test_a_record_of_use_long_before_is_billed_when_it_is_released(
 
 
 @pytest.mark.long
-def test_an_export_that_is_odd_as_a_whole_is_refused(tmp_path: Path, jobs: Jobs) -> None:
+def test_an_export_with_too_many_odd_items_is_refused(tmp_path: Path, jobs: Jobs) -> None:
     odd = [use(f"o{n}", "2026-11-19 05:00", 1, kind="peeked") for n in range(101)]
     good = [use(f"g{n}", "2026-11-19 05:00", 1) for n in range(9_000)]
 

@@ -223,7 +223,7 @@ def begin(tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.mark.long  # as test_documents.py, test_billing_job.py and infra/test_reports_machine.py
-def test_a_whole_export_and_its_windows_report_what_one_run_reports(begin: Begin) -> None:
+def test_a_whole_export_and_its_windows_report_the_same_as_one_run(begin: Begin) -> None:
     month = begin(11)
     for night in range(3):
         month.live()
@@ -245,7 +245,7 @@ def test_a_whole_export_and_its_windows_report_what_one_run_reports(begin: Begin
 
 
 @pytest.mark.long
-def test_a_month_of_nights_reports_what_one_run_reports(begin: Begin) -> None:
+def test_a_month_of_nights_reports_the_same_as_one_run(begin: Begin) -> None:
     """From 18 November: one night has no run, in one the jobs fail, and the counters once lag.
 
     November closes at the end of 3 December.

@@ -46,7 +46,7 @@ def window_of(root: Path, *changes: str, **summary: object) -> Path:
 # Records
 
 
-def test_a_change_that_contradicts_itself(tmp_path: Path, jobs: Jobs) -> None:
+def test_a_self_contradicting_change(tmp_path: Path, jobs: Jobs) -> None:
     record = json.loads(change(usage_item("a"), AT_MS + 5))
     record["Keys"]["sk"]["S"] = "b"
     window = window_of(tmp_path, json.dumps(record))
@@ -71,7 +71,7 @@ def test_a_removal_needs_no_image(tmp_path: Path, spark: SparkSession, view: str
 
 
 @pytest.mark.parametrize("option", ["--output", "--export", "--rate-card"])
-def test_an_option_that_names_nothing(
+def test_an_empty_option(
     tmp_path: Path, jobs_without_spark: Jobs, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
     options = {"--export": "e", "--rate-card": str(RATE_CARD), "--output": str(tmp_path / "out")}
@@ -94,7 +94,7 @@ def test_a_history_of_no_times(
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe"])
-def test_a_rate_card_that_is_no_text(
+def test_an_unreadable_rate_card(
     tmp_path: Path, jobs_without_spark: Jobs, content: bytes | None
 ) -> None:
     card = tmp_path / "card.yaml"
@@ -105,7 +105,7 @@ def test_a_rate_card_that_is_no_text(
     assert_refused(jobs_without_spark.bill(tmp_path / "out", ["e"], card=card), str(card))
 
 
-def test_a_file_system_that_is_not_there(
+def test_a_missing_file_system(
     tmp_path: Path, jobs: Jobs, usage_export: Path, spark: SparkSession
 ) -> None:
     ended = jobs.bill("nowhere://bucket/out", [usage_export])
@@ -124,7 +124,7 @@ def test_a_file_system_that_is_not_there(
 @pytest.mark.parametrize(
     "place", ["", "current", "tables", "tables/usage", "tables/invoice_lines", "runs/billing"]
 )
-def test_a_file_where_a_folder_is_needed(
+def test_a_file_in_place_of_a_folder(
     tmp_path: Path, jobs_without_spark: Jobs, usage_export: Path, place: str
 ) -> None:
     blocked = tmp_path / "out" / place
@@ -200,9 +200,7 @@ def test_a_damaged_file_of_an_earlier_report(
 
 
 @pytest.mark.long
-def test_an_earlier_time_does_not_change_which_export_is_reported(
-    tmp_path: Path, jobs: Jobs
-) -> None:
+def test_an_earlier_time_does_not_change_the_reported_export(tmp_path: Path, jobs: Jobs) -> None:
     messages = Messages(seed=1, items=20, at_ms=AT_MS)
     exports = []
     for hour in range(3):

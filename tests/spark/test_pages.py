@@ -165,7 +165,7 @@ def lines_of_all(spark: SparkSession, answers: Mapping[str, dict[str, Any]]) -> 
     return spark.createDataFrame(rows, f"{schema}, charge DECIMAL(38,19)")
 
 
-def test_the_page_says_what_an_invoice_is(billing_page: str) -> None:
+def test_the_page_describes_its_invoices(billing_page: str) -> None:
     text = re.sub(r"<[^>]+>", "|", billing_page)
     assert "2026-11-20 08:00; times, days and months are of UTC" in text
     assert "2026-10 · acme · invoice INV-acme-000007" in text
@@ -292,7 +292,7 @@ def test_small_amounts_are_not_shown_as_none() -> None:
     assert texts(drawing) == ["0", "1µ", "2µ", "3µ", "4µ", "a"]
 
 
-def test_a_legend_names_what_is_shown_in_the_colour_of_its_place() -> None:
+def test_a_legend_names_shown_series_in_the_colour_of_their_place() -> None:
     drawing = stacked_rows([("q", [3, 0, 2])], ["sent", "received", "deleted"], title="rows")
     assert re.findall(r'<i class="(c\d)"></i>(\w+)', drawing) == [("c0", "sent"), ("c2", "deleted")]
 

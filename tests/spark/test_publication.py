@@ -57,7 +57,7 @@ def test_a_full_disk_at_any_write_replaces_nothing(
     assert page_in(output, "billing").read_text() == "a page"
 
 
-def test_runs_that_no_pointer_names_are_removed_a_day_later(
+def test_runs_without_a_pointer_are_removed_a_day_later(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     output = tmp_path / "out"

@@ -89,7 +89,7 @@ def test_prices_have_days_tiers_allowances_and_discounts() -> None:
         ("prices:", "pricing:", "prices is missing"),
     ],
 )
-def test_what_is_not_a_rate_card_is_refused(old: str, new: str, word: str) -> None:
+def test_an_invalid_rate_card_is_refused(old: str, new: str, word: str) -> None:
     assert old in TEXT
     with pytest.raises(BadInput, match=word) as refused:
         read_rate_card("card.yaml", TEXT.replace(old, new, 1))
@@ -119,6 +119,6 @@ def test_what_is_not_a_rate_card_is_refused(old: str, new: str, word: str) -> No
         ("    minimum_charge:\n      amount: 5\n      of: x\n", "of is not known"),
     ],
 )
-def test_what_cannot_be_added_to_a_card_is_refused(more: str, word: str) -> None:
+def test_an_invalid_addition_to_a_card_is_refused(more: str, word: str) -> None:
     with pytest.raises(BadInput, match=word):
         read_rate_card("card.yaml", TEXT + more)

@@ -184,7 +184,7 @@ def test_a_refusal_is_one_line_and_shows_names_as_they_are(tmp_path: Path, jobs:
         assert_refused(ended, f"error: {path}: {said}")
 
 
-def test_a_file_that_was_cut_before_its_checksum_was_made(
+def test_a_file_cut_before_its_checksum_was_made(
     tmp_path: Path, jobs: Jobs, usage_export: Path
 ) -> None:
     cut = data_files(usage_export)[1]
@@ -201,9 +201,7 @@ def test_a_file_that_was_cut_before_its_checksum_was_made(
         pytest.param(b"", id="no bytes", marks=pytest.mark.long),
     ],
 )
-def test_a_data_file_that_holds_nothing(
-    tmp_path: Path, jobs: Jobs, usage_export: Path, content: bytes
-) -> None:
+def test_an_empty_data_file(tmp_path: Path, jobs: Jobs, usage_export: Path, content: bytes) -> None:
     empty = data_files(usage_export)[1]
     empty.write_bytes(content)
     correct_listing(usage_export)
@@ -218,7 +216,7 @@ def test_a_time_too_large_to_count_with(tmp_path: Path, jobs: Jobs, messages_exp
     assert_refused(ended, str(bad), "item ", "t is too large")
 
 
-def test_counts_that_are_wrong_but_sum_up(tmp_path: Path, jobs: Jobs, usage_export: Path) -> None:
+def test_wrong_counts_with_a_right_sum(tmp_path: Path, jobs: Jobs, usage_export: Path) -> None:
     first, second = data_files(usage_export)
     moved = lines_of(second)[-1]
     rewrite(second, lose_line)

@@ -58,7 +58,7 @@ def fake_java(tmp_path: Path) -> Path:
     return java
 
 
-def test_java_is_found_where_the_environment_says(
+def test_java_is_found_by_its_environment_variable(
     fake_java: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (fake_java.parents[1] / "release").write_text('JAVA_VERSION="17.0.9"\n')
@@ -141,7 +141,7 @@ def test_files_of_a_bucket_are_written_side_by_side(monkeypatch: pytest.MonkeyPa
     assert written == contents
 
 
-def test_a_file_of_a_bucket_that_is_not_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritten_file_of_a_bucket_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def write(self: HadoopFiles, system: object, place: str, content: bytes) -> None:
         if content == b"7":
             raise OSError(errno.EIO, "lost", place)
@@ -153,7 +153,7 @@ def test_a_file_of_a_bucket_that_is_not_written_is_told(monkeypatch: pytest.Monk
         HadoopFiles(pytest.fail).write({f"s3://b/{each}": b"%d" % each for each in range(40)})
 
 
-def test_a_pointer_that_cannot_be_written_is_as_it_was(
+def test_a_failed_write_leaves_the_pointer_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_text("old")

@@ -64,7 +64,7 @@ def current(bucket: Bucket) -> str:
     return str(json.loads(bucket.objects["current/billing.json"])["run"])
 
 
-def test_a_run_that_began_from_an_older_state_is_refused() -> None:
+def test_a_run_begun_from_an_older_state_is_refused() -> None:
     bucket = Bucket()
     assert swap(bucket, proposal("1", "")) == PUBLISHED
     assert swap(bucket, proposal("3", "1")) == PUBLISHED
@@ -75,7 +75,7 @@ def test_a_run_that_began_from_an_older_state_is_refused() -> None:
 
 
 @pytest.mark.parametrize("begun", ["", "1"])
-def test_a_swap_whose_answer_is_lost_is_known_by_its_run(begun: str) -> None:
+def test_a_swap_with_a_lost_answer_is_known_by_its_run(begun: str) -> None:
     bucket = Bucket()
     if begun:
         swap(bucket, proposal("1", ""))

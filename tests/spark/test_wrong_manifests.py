@@ -176,7 +176,7 @@ def window_of(root: Path, table: str, since_ms: int, at_ms: int, **changes: obje
     ("since_ms", "changes", "word"),
     [(AT_MS, {}, "window"), (AT_MS - 9, {"outputView": "SIDEWAYS"}, "SIDEWAYS")],
 )
-def test_a_window_that_does_not_last_or_shows_something_unknown_is_refused(
+def test_a_window_without_length_or_of_an_unknown_view_is_refused(
     tmp_path: Path, jobs_without_spark: Jobs, since_ms: int, changes: dict[str, str], word: str
 ) -> None:
     window = window_of(tmp_path, "Usage", since_ms, AT_MS, **changes)

@@ -65,7 +65,7 @@ def variables(stack: Stack, account: str) -> dict[str, str]:
 
 @needs_node
 @pytest.mark.parametrize("program", ["calls", "consume"])
-def test_what_it_does_on_the_running_service(
+def test_its_programs_work_on_the_running_service(
     program: str, folder: Path, shared_stack: Stack
 ) -> None:
     run = subprocess.run(
@@ -152,7 +152,7 @@ def test_the_compiler_sees_each_planted_mistake_and_nothing_else(folder: Path) -
     assert wanted <= seen | ({result} if handler in seen else set()), found
 
 
-def test_what_is_declared_is_there() -> None:
+def test_all_declared_names_exist() -> None:
     declared = (PACKAGE / "src/index.d.ts").read_text("utf-8")
     exported = (PACKAGE / "src/index.js").read_text("utf-8")
     names = set(re.findall(r"^export (?:class|function) (\w+)", declared, re.M))

@@ -34,13 +34,13 @@ def test_a_steady_load_is_held_at_its_target() -> None:
     assert held.unit_hours == 24 * 100
 
 
-def test_capacity_goes_up_after_two_minutes_and_what_is_missing_meanwhile_is_throttled() -> None:
+def test_capacity_goes_up_after_two_minutes_of_throttled_excess() -> None:
     held = scaled(minutes_at(70, 60), BOUNDS, FIRST_MINUTE)
     assert held.throttled == 2 * 60 * (70 - 10)
     assert scaled(minutes_at(70, 60), Bounds(least=80, limit=4_000)).throttled == 0
 
 
-def test_a_short_burst_is_taken_from_what_was_unused() -> None:
+def test_a_short_burst_is_taken_from_unused_capacity() -> None:
     # 10 a second, of which 4 go unused for an hour: five minutes of all 10 are kept at most.
     calm = minutes_at(6, 60)
     assert scaled([*calm, 60 * 60.0], BOUNDS).throttled == 0
@@ -78,7 +78,7 @@ def test_steady_hours_are_cheaper_provisioned_and_a_few_peaks_on_demand() -> Non
     assert peaked.used < prices.BREAK_EVEN
 
 
-def test_a_stack_that_is_hardly_used_is_cheaper_on_demand() -> None:
+def test_a_hardly_used_stack_is_cheaper_on_demand() -> None:
     assert advise({FIRST_MINUTE: (30.0, 5.0)}, (10, 10), (10, 10)).cheaper == "on-demand"
 
 
@@ -87,7 +87,7 @@ def entry(kind: str, minute: int, count: int, size: int, **more: int) -> dict[st
     return {"M": {"kind": {"S": kind}} | {name: {"N": str(n)} for name, n in numbers.items()}}
 
 
-def test_what_the_meter_counted_is_read_without_what_is_kept() -> None:
+def test_the_meters_counts_are_read_without_kept_messages() -> None:
     item = {
         "records": {
             "L": [

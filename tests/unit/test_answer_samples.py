@@ -39,7 +39,7 @@ def test_headers_are_kept_in_order_without_blanks_around_them() -> None:
         ),
     ],
 )
-def test_secrets_and_lines_that_are_no_header_are_left_out(line: bytes) -> None:
+def test_secrets_and_non_header_lines_are_left_out(line: bytes) -> None:
     assert kept(b"A: 1\r\n", line, b"B: 2\r\n") == (("A", "1"), ("B", "2"))
 
 

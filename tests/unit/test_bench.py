@@ -126,7 +126,7 @@ def test_a_large_message_costs_as_much_as_its_goal() -> None:
     assert usage.total(direct=True) < 8.5
 
 
-def test_json_that_packs_small_stays_in_the_table() -> None:
+def test_well_compressible_json_stays_in_the_table() -> None:
     s3 = Requests()
     written, _ = our_life(SINGLE_64_KB_JSON, s3)
     assert s3 == {}
@@ -151,7 +151,7 @@ def test_a_push_takes_a_call_of_a_function_for_all_urls_of_a_message() -> None:
     assert pushed.invocations - pulled.invocations == 1
 
 
-def test_a_push_takes_more_calls_where_there_is_more_to_post() -> None:
+def test_a_push_with_more_posts_takes_more_calls() -> None:
     """64 posts in each at most, of 20 subscriptions with 16 messages each."""
     usage = cost.pushed_usage(BATCH_1_KB, (0, 0), metered=0)
     assert usage.invocations == pytest.approx(1 + 5, abs=0.1)
@@ -234,7 +234,7 @@ def test_reads_of_the_sample_by_hand() -> None:
     assert AWS_SAMPLE.life(100, 1)[1] == 6 + 0.5
 
 
-def test_messages_of_a_batch_cost_what_single_ones_do() -> None:
+def test_messages_of_a_batch_cost_as_much_as_single_ones() -> None:
     assert INDEX_ON_VISIBILITY.life(100, 16)[0] == 16 * 7
 
 
@@ -243,7 +243,7 @@ def test_each_further_receive_is_an_update_and_two_writes_of_the_index() -> None
     assert HIDDEN_UNTIL_FILTER.life(100, 1, receives=3)[0] == 3 + 2
 
 
-def test_what_is_in_flight_costs_a_filter_and_not_an_index() -> None:
+def test_held_messages_cost_a_filter_and_not_an_index() -> None:
     index, filtered = (
         {count: design.look(count, 100, 16) for count in (100, 1_000)}
         for design in (INDEX_ON_VISIBILITY, HIDDEN_UNTIL_FILTER)
@@ -260,7 +260,7 @@ def test_pages_of_a_look_by_hand() -> None:
     assert AWS_SAMPLE.look(1_000, 100, 16) == 4 * 16.5 + 0.5
 
 
-def test_a_sweep_costs_nothing_for_what_is_idle() -> None:
+def test_a_sweep_costs_nothing_for_idle_queues() -> None:
     assert reads.sweep_units(40) == reads.sweep_units(0)
 
 
@@ -277,7 +277,7 @@ def test_lines_stand_in_powers_of_ten() -> None:
     assert "a: 10" in chart
 
 
-def test_labels_of_lines_that_end_together_do_not_overlap() -> None:
+def test_labels_of_lines_with_a_common_end_do_not_overlap() -> None:
     chart = svg.draw_lines("T", "x", {name: [(1, 1), (10, 5)] for name in "abc"})
     heights = sorted(
         float(y) for y in re.findall(r'class="name s\d" x="[\d.]+" y="([\d.]+)"', chart)
@@ -335,7 +335,7 @@ def test_a_topic_of_few_partitions_would_be_too_hot() -> None:
     assert heat.hottest("pull", 1, 8)["parcels"].writes > KEY_WRITES
 
 
-def test_keys_that_grow_with_environments_stay_within_what_a_key_takes() -> None:
+def test_keys_growing_with_environments_stay_within_a_keys_limit() -> None:
     found = {(each.environments, each.key): each for each in heat_by_environments()}
     assert {environments for environments, _ in found} == {100, 1_000, 3_500}
     for each in found.values():
@@ -370,7 +370,7 @@ def test_a_call_is_compared_with_as_many_puts_as_it_asks_the_store(
     assert measured.bare > 0
 
 
-def test_the_way_to_a_url_is_split_by_what_the_functions_did() -> None:
+def test_the_way_to_a_url_is_split_by_the_functions_calls() -> None:
     runs = [
         push_parts.Invocation("cirrusmq-publish", 1.001, 1.004, (("PutItem", 1.002),)),
         push_parts.Invocation("cirrusmq-fan_out", 1.010, 1.020, (("PutItem", 1.012),)),

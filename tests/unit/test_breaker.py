@@ -97,7 +97,7 @@ def test_waits_double_to_a_minute_and_a_success_clears_everything() -> None:
     assert after_probe(circuit, NOW_MS, None) == Circuit()
 
 
-def test_a_longer_wait_that_the_subscriber_asked_for_holds() -> None:
+def test_a_longer_wait_asked_for_by_the_subscriber_holds() -> None:
     circuit = after("x" * OUTCOMES)
     assert after_probe(circuit, NOW_MS, "status 503", 90_000).probe_ms == NOW_MS + 90_000
     assert after_probe(circuit, NOW_MS, "status 503", 10).probe_ms == NOW_MS + 2_000
@@ -115,7 +115,7 @@ def test_an_open_one_tells_why_the_newest_post_failed() -> None:
     assert (circuit.opened_ms, circuit.error) == (NOW_MS, "status 503")
 
 
-def test_numbers_that_make_no_whole_part_are_left_out() -> None:
+def test_numbers_of_an_incomplete_part_are_left_out() -> None:
     assert unpack((0, 0, 0, 7, 1, 2, 8), "") == Circuit(counts=((7, 1, 2),))
 
 

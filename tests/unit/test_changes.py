@@ -45,7 +45,7 @@ def written(changes: Changes, still: Condition, **named: Any) -> tuple[str, str,
     return condition, update, values
 
 
-def test_a_change_writes_what_it_names_of_its_own_messages() -> None:
+def test_a_change_writes_its_named_values_of_its_own_messages() -> None:
     changes = {
         0: MessageChange(
             visible_ms=50, nonce=b"", receives=0, first_received_ms=0, wait_ms=0, history=b"h"
@@ -115,7 +115,7 @@ def test_an_untried_receive_is_added_to_those_before_it() -> None:
     assert values[":g1"] == {"N": "1"}
 
 
-def test_the_first_waits_of_a_parcel_are_a_list_which_nobody_gave_it_meanwhile() -> None:
+def test_the_first_waits_of_a_parcel_are_a_list_if_it_still_has_none() -> None:
     changes = {1: MessageChange(visible_ms=60, nonce=b"n", receives=3, wait_ms=9)}
     still = as_read(READ, changes, "visible_ms")
     assert written(changes, still, first_waits_ms=(0, 9, 0)) == (
@@ -140,7 +140,7 @@ def test_an_item_may_get_another_end_rounded_up_to_seconds() -> None:
     )
 
 
-def test_a_condition_compares_every_list_that_it_names() -> None:
+def test_a_condition_compares_every_named_list() -> None:
     lists: Any = ("visible_ms", "nonces", "receives", "first_received_ms")
     assert as_read(READ, [1], *lists) == (
         ("v[1] = :was_v1", "k[1] = :was_k1", "r[1] = :was_r1", "f[1] = :was_f1"),
@@ -153,15 +153,15 @@ def test_a_condition_compares_every_list_that_it_names() -> None:
     )
 
 
-def test_a_condition_may_be_of_values_that_nobody_read() -> None:
+def test_a_condition_may_be_of_unread_values() -> None:
     assert having("nonces", {1: b"mine"}) == (("k[1] = :was_k1",), {":was_k1": {"B": b"mine"}})
 
 
-def test_a_parcel_in_which_nothing_is_left_has_no_message_with_a_time() -> None:
+def test_a_parcel_without_live_messages_has_none_with_a_time() -> None:
     assert none_live(2) == (("v[0] <= :none", "v[1] <= :none"), {":none": {"N": "0"}})
 
 
-def test_several_conditions_ask_once_what_they_have_in_common() -> None:
+def test_several_conditions_ask_their_common_clauses_once() -> None:
     first, second = as_read(READ, [0, 1], "visible_ms"), as_read(READ, [1], "visible_ms", "nonces")
     assert all_of([first, second]) == (
         ("v[0] = :was_v0", "v[1] = :was_v1", "k[1] = :was_k1"),
@@ -204,7 +204,7 @@ def test_a_receipt_speaks_for_its_message_while_nobody_else_has_it() -> None:
     )
 
 
-def test_receipts_of_one_parcel_ask_once_what_they_have_in_common() -> None:
+def test_receipts_of_one_parcel_ask_their_common_clauses_once() -> None:
     clauses, _ = all_of(holds_still(held(place), NOW_MS) for place in (0, 1, 2))
     assert len(clauses) == 3 + 3 * 3
 
@@ -218,7 +218,7 @@ class _OneByOne:
         return [act(group) for group in groups]
 
 
-def test_receipts_of_another_parcel_that_stood_there_are_settled_by_themselves() -> None:
+def test_receipts_of_another_parcel_at_the_same_key_are_settled_apart() -> None:
     texts = [
         encode(one.receipt) for one in (held(0), held(1, expires_ms=7), held(2), held(2, count=4))
     ]

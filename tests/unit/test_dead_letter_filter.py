@@ -49,7 +49,7 @@ def test_an_empty_filter_selects_every_dead_letter_and_nothing_else() -> None:
         ({"source_queue": "orders", "reason": "HTTP 500"}, False, False),
     ],
 )
-def test_all_that_is_wanted_must_stand_in_the_note(
+def test_all_wanted_values_must_stand_in_the_note(
     wanted: dict[str, Any], of_queue: bool, of_topic: bool
 ) -> None:
     chosen = DeadLetterFilter(**wanted)
@@ -82,14 +82,14 @@ def test_ages_are_of_the_move_into_the_queue(
 
 
 @pytest.mark.parametrize("age_ms", [0, 1, 59_999])
-def test_what_is_selected_by_its_youth_has_a_key_that_is_looked_at(age_ms: int) -> None:
+def test_a_dead_letter_selected_by_its_youth_is_in_the_read_keys(age_ms: int) -> None:
     wanted = DeadLetterFilter(younger_than_seconds=60)
     moved_ms = NOW_MS - age_ms
     assert wanted.selects(dead({**NOTE, "dead_at": moved_ms}), NOW_MS)
     assert wanted.from_key(NOW_MS) < sort_key(moved_ms, "any")
 
 
-def test_keys_are_looked_at_from_the_time_of_the_oldest_that_is_wanted() -> None:
+def test_keys_are_looked_at_from_the_time_of_the_oldest_wanted_letter() -> None:
     assert DeadLetterFilter(younger_than_seconds=60).from_key(NOW_MS) == f"{NOW_MS - 60_000:013d}"
     assert DeadLetterFilter(younger_than_seconds=60).from_key(60_007) == "0000000000007"
     assert DeadLetterFilter(younger_than_seconds=60).from_key(59_999) == "0000000000000"
@@ -97,7 +97,7 @@ def test_keys_are_looked_at_from_the_time_of_the_oldest_that_is_wanted() -> None
 
 
 @pytest.mark.parametrize("given", [{}, {"reason": "x", "younger_than_seconds": 5}])
-def test_a_filter_is_kept_with_what_was_given_alone(given: dict[str, Any]) -> None:
+def test_a_filter_is_kept_with_its_given_members_alone(given: dict[str, Any]) -> None:
     assert DeadLetterFilter(**given).to_json() == given
 
 
@@ -117,7 +117,7 @@ def test_a_filter_is_kept_with_what_was_given_alone(given: dict[str, Any]) -> No
         (b'{"queue": "orders"}', "queue: this field is not known"),
     ],
 )
-def test_another_filter_is_refused_with_what_would_fit(body: bytes, detail: str) -> None:
+def test_an_invalid_filter_is_refused_with_the_valid_form(body: bytes, detail: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
         decode(body, DeadLetterFilter)
     assert refused.value.detail.startswith(detail)

@@ -96,17 +96,17 @@ OLD_AND_TIRED = {"sent_ms": NOW_MS - 10**9, "receives": 1_000}
 STRICT = {"dead_letter": DeadLetter("dead", max_receives=1, max_age_seconds=300)}
 
 
-def test_a_message_that_is_held_is_never_given_up() -> None:
+def test_a_held_message_is_never_given_up() -> None:
     assert reason(STRICT, **OLD_AND_TIRED, visible_ms=NOW_MS + 1, nonces=NONCE) is None
     assert reason(STRICT, **OLD_AND_TIRED, visible_ms=NOW_MS, nonces=NONCE) == "max_age"
 
 
-def test_a_message_that_is_still_delayed_is_never_given_up() -> None:
+def test_a_still_delayed_message_is_never_given_up() -> None:
     assert reason(STRICT, sent_ms=NOW_MS - 10**9, visible_ms=NOW_MS + 1) is None
     assert reason(STRICT, sent_ms=NOW_MS - 10**9, visible_ms=NOW_MS) == "max_age"
 
 
-def test_a_message_that_waits_for_its_retry_may_be_too_old_but_not_too_often_received() -> None:
+def test_a_message_waiting_for_its_retry_may_be_too_old_but_not_too_often_received() -> None:
     waiting = {"visible_ms": NOW_MS, "waits_ms": 10, "receives": 1_000}
     assert reason(STRICT, sent_ms=NOW_MS - 10**9, **waiting) == "max_age"
     assert reason(STRICT, sent_ms=NOW_MS, **waiting) is None
@@ -115,7 +115,7 @@ def test_a_message_that_waits_for_its_retry_may_be_too_old_but_not_too_often_rec
 
 
 @pytest.mark.parametrize("gone", [{"visible_ms": 0}, {"visible_ms": -1}, {"expires_ms": NOW_MS}])
-def test_a_message_that_left_or_expired_is_not_given_up(gone: dict[str, int]) -> None:
+def test_a_removed_or_expired_message_is_not_given_up(gone: dict[str, int]) -> None:
     assert reason(STRICT, **{**OLD_AND_TIRED, **gone}) is None
     assert reason(STRICT, **OLD_AND_TIRED, expires_ms=NOW_MS + 1) == "max_age"
 
@@ -135,7 +135,7 @@ def test_a_published_message_is_rescued_two_minutes_before_its_day_is_over() -> 
     assert reason(where, sent_ms=last_ms - 1, receives=1_000) == "retries"
 
 
-def test_a_published_message_that_was_held_to_its_end_is_given_up_behind_it() -> None:
+def test_a_published_message_held_to_its_end_is_given_up_behind_it() -> None:
     where = {"subscription": "s", "dead_letter": dead_letter(), "retry": policy_of("backoff")}
     over = {"sent_ms": NOW_MS - 86_400_000, "expires_ms": NOW_MS}
     assert reason(where, **over, receives=1, visible_ms=NOW_MS, nonces=NONCE) == "expired"
@@ -143,7 +143,7 @@ def test_a_published_message_that_was_held_to_its_end_is_given_up_behind_it() ->
     assert reason({**where, "dead_letter": None}, **over, receives=1) is None
 
 
-def test_a_published_message_that_nobody_received_can_be_received_to_its_end() -> None:
+def test_an_unreceived_published_message_can_be_received_to_its_end() -> None:
     where = {"subscription": "s", "dead_letter": dead_letter(), "retry": policy_of("backoff")}
     assert reason(where, sent_ms=NOW_MS - 86_399_999) is None
 
@@ -156,7 +156,7 @@ def test_the_age_of_a_subscriptions_messages_is_told_by_their_day_alone() -> Non
     assert age_limit_ms(source(subscription="s")) is None
 
 
-def test_a_subscription_drops_what_its_policy_says_where_it_has_no_dead_letter_queue() -> None:
+def test_a_subscription_without_a_dead_letter_queue_drops_by_its_policy() -> None:
     dropping = {"subscription": "s", "retry": policy_of("backoff")}
     assert reason(dropping, receives=4) == "retries"
     assert reason(dropping, receives=3) is None
@@ -187,7 +187,7 @@ def test_only_a_subscription_without_a_dead_letter_queue_drops_or_keeps(
     assert not source(retry=retry).traced
 
 
-def test_reading_begins_where_the_oldest_message_may_stand_with_some_slack() -> None:
+def test_reading_begins_at_the_oldest_possible_message_with_some_slack() -> None:
     slack_ms = 130_000
     assert source().query_from_ms(NOW_MS, 1) == NOW_MS - 60_000 - slack_ms
     assert source(purged_ms=NOW_MS - 5).query_from_ms(NOW_MS, 1) == NOW_MS - 5 - slack_ms

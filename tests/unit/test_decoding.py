@@ -69,7 +69,7 @@ class Pair(msgspec.Struct):
     [(decode_json, msgspec.json.encode), (decode_packed, msgspec.msgpack.encode)],
     ids=["json", "packed"],
 )
-def test_a_value_is_read_as_its_type_and_what_does_not_fit_is_refused(
+def test_a_value_is_read_as_its_type_and_an_unfit_one_is_refused(
     decode: Callable[[bytes, type[Any]], Any], encode: Callable[[object], bytes]
 ) -> None:
     for _ in range(2):
@@ -102,7 +102,7 @@ def test_no_other_module_gives_a_type_to_msgspec() -> None:
     assert found == set()
 
 
-def test_what_looks_at_a_type_is_told_apart() -> None:
+def test_typed_calls_are_told_apart() -> None:
     calls = {
         "msgspec.json.decode(body, type=Send)": True,
         "msgspec.convert(held, Send)": True,

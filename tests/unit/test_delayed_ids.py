@@ -17,7 +17,7 @@ def send_id(entropy: bytes) -> str:
 
 
 @pytest.mark.parametrize("seconds", [0, 1, 255, 256, 65_536, 1_295_999, DELAY_SECONDS[1]])
-def test_a_delay_is_read_from_the_id_that_it_was_put_into(seconds: int) -> None:
+def test_a_delay_is_read_again_from_its_id(seconds: int) -> None:
     made = send_id(with_delay(ENTROPY, seconds))
     assert delay_in(made) == seconds
     assert ulid.time_of(made) == NOW_MS
@@ -33,7 +33,7 @@ def test_an_id_without_the_mark_has_no_delay(entropy: str) -> None:
     assert delay_in(send_id(bytes.fromhex(entropy))) is None
 
 
-def test_what_looks_like_a_delay_beyond_the_longest_is_none() -> None:
+def test_a_delay_beyond_the_longest_is_none() -> None:
     assert delay_in(send_id(with_delay(ENTROPY, DELAY_SECONDS[1] + 1))) is None
     assert delay_in(send_id(with_delay(ENTROPY, 2**24 - 1))) is None
 

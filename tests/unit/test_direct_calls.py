@@ -98,7 +98,7 @@ def test_the_call_is_the_same_at_the_direct_url(aws: Aws, client: Client) -> Non
 
 
 @pytest.mark.parametrize("error", [httpx.ConnectError, httpx.ConnectTimeout])
-def test_where_nothing_answers_the_service_is_called_in_its_place(
+def test_without_an_answer_the_service_is_called_in_its_place(
     aws: Aws, client: Client, error: type[httpx.TransportError]
 ) -> None:
     aws.at_url = failing(error)
@@ -108,7 +108,7 @@ def test_where_nothing_answers_the_service_is_called_in_its_place(
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_where_the_function_has_no_url_any_more_the_service_is_called(
+def test_for_a_function_without_a_url_the_service_is_called(
     aws: Aws, client: Client, status: int
 ) -> None:
     aws.at_url = refusing(status, {"Message": "Forbidden"})
@@ -126,7 +126,7 @@ def test_where_the_function_has_no_url_any_more_the_service_is_called(
         (failing(httpx.PoolTimeout), NoAnswer),
     ],
 )
-def test_a_function_that_is_busy_or_fails_is_not_called_by_another_way(
+def test_a_busy_or_failing_function_is_not_called_by_another_way(
     aws: Aws, client: Client, answer: Answering, error: type[Exception]
 ) -> None:
     aws.at_url = answer
@@ -142,7 +142,7 @@ def test_the_services_own_refusals_are_those_of_the_call(aws: Aws, client: Clien
     assert set(aws.hosts()) == {SEND}
 
 
-def test_what_no_function_takes_goes_to_the_service(aws: Aws, client: Client) -> None:
+def test_calls_without_a_function_go_to_the_service(aws: Aws, client: Client) -> None:
     client.call("GET", "/queues/orders")
     client.call("POST", "/queues/orders/purge", {})
     assert set(aws.hosts()) == {API}

@@ -92,7 +92,7 @@ def test_urls_are_asked_for_again_each_ten_minutes(pass_seconds: Callable[[float
     assert (urls.url("POST", PATH), service.asked) == (None, 2)
 
 
-def test_a_url_that_does_not_answer_is_left_alone_for_a_minute(
+def test_a_silent_url_is_left_alone_for_a_minute(
     pass_seconds: Callable[[float], None],
 ) -> None:
     service = Service({"send": SEND})

@@ -42,7 +42,7 @@ def test_a_second_message_with_an_id_is_answered_as_the_first() -> None:
     assert duplicates == {2: "stored 0", 4: "stored 0"}
 
 
-def test_an_id_that_the_store_knows_is_answered_as_it_was_then() -> None:
+def test_a_known_id_is_answered_as_before() -> None:
     store = Store({"a": EARLIER}, {"c": EARLIER})
     fresh, duplicates = store_once({0: "a", 1: "b", 2: "a", 3: "c"}, store)
     assert store.asked == [[0, 1, 3], [1, 3], [1]]
@@ -50,7 +50,7 @@ def test_an_id_that_the_store_knows_is_answered_as_it_was_then() -> None:
     assert duplicates == {0: EARLIER, 2: EARLIER, 3: EARLIER}
 
 
-def test_where_all_are_known_nothing_is_stored() -> None:
+def test_a_batch_of_known_ids_stores_nothing() -> None:
     store = Store({"a": EARLIER})
     assert store_once({0: "a"}, store) == ({}, {0: EARLIER})
     assert store.asked == [[0]]
@@ -66,7 +66,7 @@ def test_a_message_says_its_place_in_the_request() -> None:
 
 
 @pytest.mark.parametrize("life_ms", [300_000, 1_000])
-def test_messages_that_have_an_id_are_remembered_by_it(life_ms: int) -> None:
+def test_messages_with_an_id_are_remembered_by_it(life_ms: int) -> None:
     messages = {place: Stored(id=f"id{place}", body_md5="5", sent_ms=1) for place in (0, 3)}
     ((key, item),) = reminders("queue", {0: None, 3: "k"}, messages, life_ms)
     assert key == "k"

@@ -59,7 +59,7 @@ def test_a_doubtful_url_is_refused_with_the_reason(url: str, detail: str) -> Non
     assert refused.value.parameter == "endpoint"
 
 
-def test_a_url_without_tls_is_refused_where_only_https_is_allowed() -> None:
+def test_a_url_without_tls_is_refused_if_only_https_is_allowed() -> None:
     with pytest.raises(InvalidParameter) as refused:
         check_endpoint("HTTP://example.com/", http_allowed=False)
     assert refused.value.detail == "endpoint: must be an https URL"
@@ -103,7 +103,7 @@ def test_the_parts_are_those_of_the_request(
         ("https://1.example/", "1.example", "1.example", None),
     ],
 )
-def test_the_names_for_certificate_and_host_header_leave_out_what_they_may(
+def test_the_names_for_certificate_and_host_header_omit_optional_parts(
     url: str, tls_name: str, host_header: str, address: str | None
 ) -> None:
     endpoint = split(url)

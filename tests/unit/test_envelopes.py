@@ -21,7 +21,7 @@ def test_envelopes_are_unpacked_by_number_with_the_fields_of_a_later_release() -
     assert unpack_envelopes(pack_envelopes(held)) == held
 
 
-def test_an_envelope_says_of_a_message_what_the_message_does() -> None:
+def test_an_envelope_agrees_with_its_message() -> None:
     message = Message(body='"' * 9, attributes={"a": b"b"}, tags=("t",), group="g", further=(5,))
 
     (found,) = unpack_envelopes(pack_envelopes({7: message})).values()

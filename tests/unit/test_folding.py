@@ -58,7 +58,7 @@ def faults(before: Parcel | None, after: Parcel | None) -> list[str]:
     return fold([change(before, after)], RESOURCES.__getitem__).faults
 
 
-def test_a_write_that_no_step_allows_is_a_fault() -> None:
+def test_a_write_outside_the_steps_is_a_fault() -> None:
     free, hidden = parcel(), parcel(visible_ms=(NOW_MS + 9_000,))
     assert faults(free, hidden) == [
         f"Q#queue#0 {free.sort_key}: the message at 0 went from free to free, as no step does"
@@ -98,7 +98,7 @@ def test_a_new_message_is_sent_to_a_queue_and_delivered_to_others(
     assert usage == {UsageKey(source_id, kind, MINUTE): Usage(1, 100)}
 
 
-def test_a_reply_is_a_message_that_is_sent_and_to_give_up_is_none() -> None:
+def test_a_reply_is_a_sent_message_and_a_give_up_is_none() -> None:
     note = ReplyNote(asker="bob", queue_id="queue", due_ms=NOW_MS)
     reply = Message(body="x" * 30, attributes={"ab": "c"})
     item = end_item(f"Msg-{SEND_ID}0", note, NOW_MS, reply, b"nonce")
@@ -118,7 +118,7 @@ def test_a_reply_takes_one_queue_of_the_batchs_resources() -> None:
 
 
 @pytest.mark.parametrize(("by_ttl", "kind"), [(True, "expired"), (False, "deleted")])
-def test_a_parcel_that_the_store_removed_has_expired(by_ttl: bool, kind: Any) -> None:
+def test_a_parcel_removed_by_the_store_has_expired(by_ttl: bool, kind: Any) -> None:
     usage, steps = folded(record(parcel_item(parcel(1)), None, by_ttl=by_ttl))
     assert usage == {UsageKey("queue", kind, MINUTE): Usage(1, 100)}
     assert steps == {"queue": Kept(messages=-1, bytes=-100)}
@@ -149,7 +149,7 @@ def test_a_message_deleted_beside_others_can_be_rewound_like_an_archived_one() -
     assert steps == {"queue": Kept(messages=-1, bytes=-100, rewindable=1)}
 
 
-def test_a_publish_is_billed_once_to_its_topic_which_keeps_nothing() -> None:
+def test_a_publish_is_billed_once_to_its_topic_and_nothing_is_kept() -> None:
     content = pack([Message(body="x"), Message(body="four")])
     item = log_item("topic#0", SEND_ID, (0, 2), content, NOW_MS, NOW_MS + 1, None)
     header = TopicHeader("news", "alice", [], None, ["", ""])
@@ -174,7 +174,7 @@ def test_a_batch_ends_before_it_has_more_resources_than_a_transaction_can_count(
     assert f"source{MAX_RESOURCES}" not in result.steps
 
 
-def test_what_is_kept_of_each_priority_is_added_up() -> None:
+def test_kept_messages_of_each_priority_are_added_up() -> None:
     def at(priority: int, count: int) -> Parcel:
         one = parcel(count)
         return replace(one, sort_key=level_prefix(priority) + one.sort_key)
@@ -189,7 +189,7 @@ def test_what_is_kept_of_each_priority_is_added_up() -> None:
     assert levels == {"q32": 3, "q01": 1, "q07": 0, "q05": -1}
 
 
-def test_what_happens_is_added_to_its_interval_and_what_is_kept_as_well() -> None:
+def test_events_and_kept_messages_are_added_to_their_interval() -> None:
     sent = change(None, parcel(2))
     later = change(parcel(2), parcel(2, receives=(1, 1)), NOW_MS + 300_000)
     rates = fold([sent, sent, later], RESOURCES.__getitem__).rates
@@ -219,7 +219,7 @@ def test_attempts_of_posts_are_added_to_their_interval() -> None:
     assert result.rates["url"][rate_name("attempts", NOW_MS)] == 6
 
 
-def test_where_a_message_came_from_takes_part_in_the_transaction() -> None:
+def test_the_origin_of_a_message_takes_part_in_the_transaction() -> None:
     """A dead letter's arrival is counted where it was: a counter of that one changes, too."""
 
     def moved(number: int) -> StreamRecord:

@@ -38,11 +38,13 @@ def test_a_group_has_one_source_at_first() -> None:
         ((0,), []),
     ],
 )
-def test_former_sources_keep_what_was_before(times: tuple[int, ...], epochs: list[Epoch]) -> None:
+def test_former_sources_keep_their_earlier_times(
+    times: tuple[int, ...], epochs: list[Epoch]
+) -> None:
     assert list(rewound(GROUP, *times).epochs) == epochs
 
 
-def test_sources_whose_messages_have_all_expired_are_dropped() -> None:
+def test_sources_with_only_expired_messages_are_dropped() -> None:
     replay = Replay(operation="Op", from_ms=40, until_ms=50)
     group = rewound(GROUP, 10, 20).rewound("last", replay, 15)
     assert list(group.epochs) == [Epoch("source0", 20), Epoch("source1", 40)]
@@ -58,7 +60,7 @@ def test_sources_whose_messages_have_all_expired_are_dropped() -> None:
         (10, 30, []),
     ],
 )
-def test_a_former_source_is_kept_for_messages_that_came_alone(
+def test_a_former_source_is_kept_for_its_lone_messages(
     to_ms: int, oldest_ms: int, epochs: list[Epoch]
 ) -> None:
     group = rewound(replace(GROUP, alone_until_ms=30), to_ms, oldest_ms=oldest_ms)
@@ -96,14 +98,14 @@ def test_each_source_knows_those_before_it_and_in_order_those_behind(ordered: bo
     assert [each.id for each in second.later] == (["source1"] if ordered else [])
 
 
-def test_a_former_source_withholds_what_is_newest() -> None:
+def test_a_former_source_withholds_the_newest_messages() -> None:
     former = replace(subscription_source(rewound(GROUP, 10)).former[0], withheld_from_ms=8)
     held = [replace(make_parcel(), sent_ms=sent_ms) for sent_ms in (7, 8, 9)]
     assert [former.withholds(each) for each in held] == [False, True, True]
     assert not former.withholds(replace(held[2], parcel_id=f"{held[2].send_id}.0.1"))
 
 
-def test_a_group_catches_up_on_what_was_published_before_all_knew_of_it() -> None:
+def test_a_group_catches_up_on_messages_published_before_all_knew_of_it() -> None:
     group = rewound(GROUP, 10)
     assert [group.catches_up_on(at) for at in (9, 10, 1_010, 1_011)] == [False, True, True, False]
     assert not GROUP.catches_up_on(10)

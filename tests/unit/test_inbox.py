@@ -50,7 +50,7 @@ def test_nothing_is_given_back_beside_new_messages() -> None:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_what_arrives_beside_one_received_before_is_given_back(ordered: bool) -> None:
+def test_arrivals_beside_one_received_before_are_given_back(ordered: bool) -> None:
     inbox = filled("a+/g", ordered=ordered)
     inbox.beside(one := taken(inbox))
 
@@ -61,7 +61,7 @@ def test_what_arrives_beside_one_received_before_is_given_back(ordered: bool) ->
     assert inbox.put(late) == []
 
 
-def test_an_idle_worker_keeps_what_it_takes_at_once() -> None:
+def test_idle_workers_keep_their_next_messages() -> None:
     inbox = filled("a+", "b+", "c+", "d+")
     inbox._idle = 2  # as two workers that wait in `take` have it
     assert names(inbox.beside(taken(inbox))) == ["d+"]

@@ -29,7 +29,7 @@ def item(pk: str, sk: str, **values: object) -> Item:
         (item("S#1", "s", generation=1), item("S#1", "s"), "generation of a delivery state"),
     ],
 )
-def test_what_is_unlawful(before: Item, after: Item, said: str) -> None:
+def test_unlawful_changes(before: Item, after: Item, said: str) -> None:
     (told,) = faults(before, after, 100)
 
     assert said in told
@@ -52,5 +52,5 @@ def test_what_is_unlawful(before: Item, after: Item, said: str) -> None:
         (item("S#1", "s", starts=3), None),
     ],
 )
-def test_what_is_lawful(before: Item, after: Item | None) -> None:
+def test_lawful_changes(before: Item, after: Item | None) -> None:
     assert list(faults(before, after, 100)) == []

@@ -82,7 +82,7 @@ def test_a_repeated_message_is_told() -> None:
     assert (outcome.lost, outcome.repeated) == (0, 1)
 
 
-def test_a_send_that_fails_is_counted_and_not_missed() -> None:
+def test_a_failed_send_is_counted_and_not_missed() -> None:
     service = Service()
     service.refuse_sends = 1
     outcome = run(service)
@@ -109,7 +109,7 @@ def test_bodies_have_their_size_and_do_not_compress() -> None:
     assert len(zlib.compress(make_body(7, 10_000).encode())) > 7_000
 
 
-def test_attributes_that_the_service_refuses_are_told() -> None:
+def test_attributes_refused_by_the_service_are_told() -> None:
     with pytest.raises(ValueError, match="partitions"):
         life_units(100, 1, {"partitions": 0})
 

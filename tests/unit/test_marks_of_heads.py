@@ -53,7 +53,7 @@ def begun(**given: object) -> HeadMark:
     return replace(begin_pass(HeadMark(), NOW_MS), **given)
 
 
-def test_only_what_is_older_than_three_seconds_is_hidden_for_long() -> None:
+def test_only_keys_older_than_three_seconds_are_hidden_for_long() -> None:
     mark = after_pass(begun(), "", stretch(9_000, 3_000, 2_999, 0, units=400))
 
     assert mark is not None
@@ -85,7 +85,7 @@ def test_a_stretch_of_one_unit_needs_no_mark() -> None:
     assert after_pass(begun(), "", stretch(9_000, units=1.0, behind=8_000)) is None
 
 
-def test_a_pass_that_finds_something_leaves_its_cursor_just_before_it() -> None:
+def test_a_pass_with_a_find_leaves_its_cursor_just_before_it() -> None:
     before = begun(before=key(4_000))
 
     mark = after_pass(before, "", stretch(9_000, 8_000, units=30, behind=7_000))
@@ -110,7 +110,7 @@ def test_at_the_very_first_place_the_cursor_is_in_front_of_all() -> None:
     assert mark.cursor < key(10**9)
 
 
-def test_what_is_found_under_a_young_key_ends_the_pass() -> None:
+def test_a_find_under_a_young_key_ends_the_pass() -> None:
     mark = after_pass(begun(), "", stretch(9_000, 2_000, units=60, behind=1_000))
 
     assert mark is not None
@@ -134,7 +134,7 @@ def test_however_much_is_added_a_pass_is_due_within_30_seconds() -> None:
     assert after.until_ms == NOW_MS + LONGEST_MS
 
 
-def test_a_look_at_the_young_that_finds_something_old_ends_there() -> None:
+def test_a_look_at_the_young_ends_at_an_old_find() -> None:
     mark = begun(before=key(9_000))
 
     after = after_young(mark, stretch(8_000, units=30, behind=7_000))
@@ -143,7 +143,7 @@ def test_a_look_at_the_young_that_finds_something_old_ends_there() -> None:
     assert after.beyond(NOW_MS) == key(8_000)
 
 
-def test_who_looks_at_the_young_gives_the_others_a_moment_more() -> None:
+def test_a_look_at_the_young_gives_the_others_a_moment_more() -> None:
     mark = HeadMark(young=key(0), young_ms=NOW_MS - 300)
     assert young_due(mark, NOW_MS, 0.0)
 
@@ -171,7 +171,7 @@ def test_a_pass_is_due_when_the_mark_ends_and_the_young_part_every_300_ms() -> N
     assert anything_due(young, 1_300)
 
 
-def test_who_continues_a_pass_has_two_seconds_for_it() -> None:
+def test_a_continued_pass_has_two_seconds() -> None:
     mark = begun(cursor=key(8_000), units=30.0)
 
     on = go_on_with_pass(mark, NOW_MS + 500)
@@ -233,7 +233,7 @@ def test_a_stretch_knows_when_the_first_message_of_its_old_part_is_ready(
     assert look.ready_ms == NOW_MS + ready_ms
 
 
-def test_a_cheap_pass_over_nothing_that_ends_is_due_after_a_second() -> None:
+def test_a_cheap_pass_without_ending_leases_is_due_after_a_second() -> None:
     look = ScannedRange(NOW_MS)
     look.add([leased(9_000, -5), leased(8_000, -NOW_MS)], None, 2.0)
 
@@ -243,7 +243,7 @@ def test_a_cheap_pass_over_nothing_that_ends_is_due_after_a_second() -> None:
     assert mark.until_ms == NOW_MS + 1_000
 
 
-def test_a_stretch_adds_up_its_pages_and_ends_in_front_of_what_can_be_claimed() -> None:
+def test_a_stretch_adds_up_its_pages_and_ends_before_a_claimable_message() -> None:
     look = ScannedRange(NOW_MS)
     look.add([at(9_000), at(8_000)], None, 3.0)
     look.add([at(7_000), at(2_000), at(1_000), at(500)], at(1_000), 2.0)
@@ -289,7 +289,7 @@ def test_a_new_pass_begins_without_the_cost_and_the_cursor_of_the_last_one() -> 
     )
 
 
-def test_a_cheap_pass_that_finds_something_needs_no_mark_unless_there_is_a_later_one() -> None:
+def test_a_cheap_pass_with_a_find_needs_no_mark_unless_there_is_a_later_one() -> None:
     cheap = stretch(9_000, units=1.0, behind=8_000)
     dear = stretch(9_000, units=1.001, behind=8_000)
 
@@ -301,7 +301,7 @@ def test_a_cheap_pass_that_finds_something_needs_no_mark_unless_there_is_a_later
         assert after.cursor == key(9_000)
 
 
-def test_what_a_pass_went_past_is_hidden_at_once() -> None:
+def test_passed_keys_are_hidden_at_once() -> None:
     mark = after_pass(begun(before=key(9_500)), "", stretch(9_000, units=30, behind=8_000))
 
     assert mark is not None
@@ -309,7 +309,7 @@ def test_what_a_pass_went_past_is_hidden_at_once() -> None:
 
 
 @pytest.mark.parametrize(("units", "young"), [(5.0, ""), (5.01, "p2000")])
-def test_a_young_part_is_hidden_where_it_costs_more_than_a_unit(units: float, young: str) -> None:
+def test_a_young_part_is_hidden_if_it_costs_more_than_a_unit(units: float, young: str) -> None:
     look = stretch(9_000, 8_000, 7_000, 6_000, 2_000, units=units)
 
     mark = after_pass(begun(), "", look)

@@ -16,7 +16,7 @@ from cirrusmq.settlement.move_memory import MoveMemory
 PK, OTHER = "Q#queue#0", "Q#queue#1"
 
 
-def test_a_claim_that_failed_makes_claims_be_spread_for_a_second() -> None:
+def test_a_failed_claim_spreads_claims_for_a_second() -> None:
     heads = HeadMemory()
     assert not heads.is_contended(PK, 0)
 
@@ -64,7 +64,7 @@ def test_a_partition_is_crowded_until_its_mark_is_gone() -> None:
     assert not heads.is_backlogged(PK, 0)
 
 
-def test_a_head_that_a_scan_passed_over_is_known_for_a_minute() -> None:
+def test_a_head_passed_over_by_a_scan_is_known_for_a_minute() -> None:
     heads = HeadMemory()
     assert not heads.passes_over(PK, 1)
 
@@ -84,7 +84,7 @@ def test_the_copy_of_a_mark_is_kept_for_its_partition() -> None:
     assert heads.known_mark(OTHER) is None
 
 
-def test_what_was_seen_is_passed_over_for_a_moment() -> None:
+def test_a_seen_stretch_is_passed_over_for_a_moment() -> None:
     heads = HeadMemory()
     heads.see(PK, "3", "5", 1_000, 300)
 
@@ -95,7 +95,7 @@ def test_what_was_seen_is_passed_over_for_a_moment() -> None:
     assert heads.seen(PK, "3", 1_300) == "3"
 
 
-def test_a_look_that_goes_on_does_not_make_what_was_seen_before_any_younger() -> None:
+def test_a_continued_look_does_not_make_earlier_seen_keys_younger() -> None:
     heads = HeadMemory()
     heads.see(PK, "3", "5", 1_000, 300)
     heads.see(PK, "3", "7", 1_200, 300)
@@ -113,7 +113,7 @@ def test_a_look_from_the_end_of_an_earlier_one_goes_on_from_there() -> None:
     assert heads.seen(PK, "5", 1_300) == "5"
 
 
-def test_a_look_that_ends_earlier_hides_no_less_than_the_one_before() -> None:
+def test_a_shorter_look_hides_no_less_than_the_previous_one() -> None:
     heads = HeadMemory()
     heads.see(PK, "3", "7", 1_000, 300)
     heads.see(PK, "3", "5", 1_100, 300)
@@ -126,7 +126,7 @@ def test_a_look_that_ends_earlier_hides_no_less_than_the_one_before() -> None:
     [("2", "4", 1_100), ("6", "8", 1_100), ("3", "4", 1_300)],
     ids=["from further in front", "behind a gap", "when the earlier one is over"],
 )
-def test_a_look_that_does_not_go_on_counts_for_itself(start: str, end: str, now_ms: int) -> None:
+def test_an_unconnected_look_counts_for_itself(start: str, end: str, now_ms: int) -> None:
     heads = HeadMemory()
     heads.see(PK, "3", "5", 1_000, 300)
     heads.see(PK, start, end, now_ms, 300)
@@ -176,7 +176,7 @@ def test_chores_without_end_are_not_all_remembered_nor_named_at_once() -> None:
     assert chores.take(OTHER, 9_000) == ["1"]
 
 
-def test_chores_that_were_named_leave_room_for_as_many_others() -> None:
+def test_taken_chores_leave_room_for_as_many_others() -> None:
     chores = ChoreMemory()
     chores.remember(PK, [f"{number}" for number in range(4_000)], 0)
     chores.take(PK, 0)

@@ -78,7 +78,7 @@ def test_a_body_is_never_empty(form: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["/wA", "/w A=", "_wA=", "/wA=\n", "é", "="])
-def test_what_is_no_base64_is_refused(text: str) -> None:
+def test_invalid_base64_is_refused(text: str) -> None:
     assert refusal(read_body, MessageInput(body_base64=text)) == (
         "messages[3].body_base64: must be base64 with padding"
     )
@@ -111,7 +111,7 @@ def test_ten_attributes_are_taken_and_one_more_is_not() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a.b", "a" * 65, "é", "TAGS", "a\n", "$", "$from"])
-def test_a_name_that_a_filter_cannot_write_is_refused(name: str) -> None:
+def test_a_name_unwritable_in_a_filter_is_refused(name: str) -> None:
     assert refusal(read_attributes, {"fine": "", name: "x"}) == (
         f"messages[3].attributes.{name}: an attribute's name must match "
         "[A-Za-z_][A-Za-z0-9_$]{0,63} and not be TAGS"
@@ -153,7 +153,7 @@ def test_bytes_of_an_attribute_are_base64() -> None:
     assert refusal(read_attributes, {"a": Base64("/wA")}) == expected
 
 
-def test_tags_are_checked_where_they_stand() -> None:
+def test_tags_are_checked_at_their_place() -> None:
     assert read_tags(["a", "b"], AT) == ("a", "b")
     assert (
         refusal(read_tags, ["a", ""]) == "messages[3].tags[1]: must have 1 to 16 characters, not 0"
@@ -169,7 +169,7 @@ def test_the_size_counts_the_bytes_of_body_names_values_and_tags() -> None:
     assert message.attributes_bytes == (2 + 2) + (1 + 4)
 
 
-def test_the_md5_is_that_of_the_bytes() -> None:
+def test_the_md5_is_of_the_bytes() -> None:
     assert Message(body="é").body_bytes == b"\xc3\xa9"
     assert Message(body="é").body_md5 == Message(body=b"\xc3\xa9").body_md5
     assert Message(body="é").body_md5 == md5(b"\xc3\xa9").hexdigest()
@@ -192,7 +192,7 @@ def test_in_an_answer_escapes_and_base64_count(body: str | bytes, percent: int) 
     assert Message(body=body, group="\x01").answer_percent == percent
 
 
-def test_a_message_that_no_plain_answer_holds_is_told_how_to_be_received() -> None:
+def test_a_message_beyond_any_plain_answer_is_told_how_to_be_received() -> None:
     error = answer_too_large(7_000_000, 5_600_000)
     assert error.detail == (
         "the next message may take 7,000,000 bytes of JSON, and an answer that is not gzipped has"
@@ -231,7 +231,7 @@ def test_small_messages_are_packed_as_tightly_as_large_ones(size: int) -> None:
         assert unpack(packed) == [Message(body=body)]
 
 
-def test_what_does_not_shrink_is_packed_as_it_is() -> None:
+def test_incompressible_content_is_packed_as_it_is() -> None:
     body = random.Random(0).randbytes(1_000)
     assert body in pack([Message(body=body)])
 

@@ -20,7 +20,7 @@ CALLER = Sender("bob", "CK7")
         ("alice", "key", "bob CK7"),
     ],
 )
-def test_a_content_says_what_its_owner_does_not(
+def test_a_content_notes_a_sender_beyond_its_owner(
     owner: str, detail: SenderDetail, noted: str | None
 ) -> None:
     expected = {"a": "1"} if noted is None else {"a": "1", "$from": noted}

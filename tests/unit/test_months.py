@@ -63,7 +63,7 @@ def test_a_small_month_pays_the_least_units_of_provisioned_tables() -> None:
 
 
 @pytest.mark.long
-def test_the_page_has_what_is_counted() -> None:
+def test_the_page_has_the_counted_costs() -> None:
     page = (Path(__file__).parents[2] / "infra/manual/costs.md").read_text(encoding="utf-8")
     for name, count, theirs in months.ROWS:
         usage = count()
@@ -91,7 +91,7 @@ def test_groups_and_functions_are_reckoned_by_hand_too() -> None:
 
 
 @pytest.mark.long
-def test_the_rows_in_which_another_service_costs_more_are_those_of_the_page() -> None:
+def test_the_page_has_the_rows_with_a_dearer_service() -> None:
     """Without a term: behind the API or direct, on demand or at 70 %."""
     cheaper = {
         (case.kind.short, case.messages)
@@ -123,7 +123,7 @@ def test_in_the_callers_own_process_no_function_is_paid() -> None:
 
 
 @pytest.mark.long
-def test_who_looks_more_often_pays_for_each_look() -> None:
+def test_the_cost_grows_with_the_number_of_looks() -> None:
     usual, often = own_lives.idle_units(0.34), own_lives.idle_units(0.09)
 
     assert usual <= 150

@@ -103,7 +103,7 @@ def test_a_subject_is_shown_if_it_is_text(attributes: Any, subject: str | None) 
     assert "MessageAttributes" not in members
 
 
-def test_attributes_are_shown_by_the_names_and_types_that_were_sent() -> None:
+def test_attributes_are_shown_by_their_sent_names_and_types() -> None:
     sent = {
         "colour": Typed("String", "red"),
         "dots.in-names": Typed("String", "é"),
@@ -166,7 +166,7 @@ def test_a_functions_record_has_all_members_and_the_url_in_the_functions_spellin
         (f"{UUID}-x", f"{UUID}-x"),
     ],
 )
-def test_an_arn_ends_with_the_name_or_with_the_uuid_that_sns_drew(name: str, part: str) -> None:
+def test_an_arn_ends_with_the_name_or_with_the_uuid_drawn_by_sns(name: str, part: str) -> None:
     made = notifier_of(subscription(name))
 
     assert own_part(name) == part
@@ -194,7 +194,7 @@ def test_a_uuid_takes_17_bytes_in_a_parcel() -> None:
     assert notifier_of(subscription(f"sns-{UUID}")).own == b"\0" + uuid.UUID(UUID).bytes
 
 
-def test_the_url_that_unsubscribes_has_the_arn_and_the_token_if_there_is_one() -> None:
+def test_the_unsubscribe_url_has_the_arn_and_any_token() -> None:
     assert NOTIFIER.unsubscribe_url("alice") == UNSUBSCRIBE_URL
     assert NOTIFIER.unsubscribe_url("alice", "abc") == f"{UNSUBSCRIBE_URL}&Token=abc"
     members = shown(Message(body="x"), unsubscribe_token="abc")
@@ -239,7 +239,7 @@ def test_a_sequence_number_is_the_time_and_the_place_among_its_sends() -> None:
 
 
 @pytest.mark.parametrize("name", ["readers", f"sns-{UUID}", "ünlike"])
-def test_a_parcel_names_the_subscription_that_its_messages_came_by(name: str) -> None:
+def test_a_parcel_names_the_subscription_of_its_messages(name: str) -> None:
     made = subscription(name)
     held = parcel(2, parcel_id=SEND_ID, others=as_attribute(made))
 
@@ -263,7 +263,7 @@ def test_messages_of_other_parcels_are_shown_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [("a", "x"), ("a", "Ω" * 3)])
-def test_the_text_is_within_the_bytes_that_a_parcel_tells(name: str, text: str) -> None:
+def test_the_text_is_within_the_told_bytes_of_its_parcel(name: str, text: str) -> None:
     message = Message(body=text * 1_000, attributes={name: '"' * 200})
     held = parcel(
         parcel_id=SEND_ID,

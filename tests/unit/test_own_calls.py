@@ -139,7 +139,7 @@ def test_an_unknown_send_is_repeated_by_the_url_and_stored_once(here: Here) -> N
     assert len(here.alice.receive("orders")) == 1
 
 
-def test_a_send_that_took_long_is_unknown(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_send_is_unknown(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     here.allow()
     put = here.client._client.put_item
 
@@ -166,7 +166,7 @@ def test_a_suspended_machine_is_seen_by_either_clock(monkeypatch: pytest.MonkeyP
     assert not calls._is_late((10.0, 5.0), (14.9, 9.9))
 
 
-def test_a_repeated_receive_stays_here_and_finds_what_it_took(here: Here) -> None:
+def test_a_repeated_receive_stays_here_and_finds_its_messages(here: Here) -> None:
     here.allow()
     here.send("a")
     call = here.begin("/receive")
@@ -192,7 +192,7 @@ def test_a_due_receive_asks_the_url_without_a_wait_and_waits_here(here: Here) ->
     assert here.world.clock.now_ms() - before >= 20_000
 
 
-def test_what_the_url_finds_is_the_answer(here: Here) -> None:
+def test_the_urls_result_is_the_answer(here: Here) -> None:
     call = here.begin("/receive")
     body = {"max": 1, "wait_seconds": 20}
     assert call.answer(body) is None
@@ -214,7 +214,7 @@ def test_deletes_of_a_receive_are_made_once_and_told_with_its_messages(here: Her
     assert answered == (200, {"messages": [], "deleted": ["r1"], "failed": []})
 
 
-def test_a_queue_that_is_not_plain_waits_by_the_url(here: Here) -> None:
+def test_a_non_plain_queue_waits_by_the_url(here: Here) -> None:
     here.alice.put("/queues/orders/receivers/billing")
     body = {"max": 1, "wait_seconds": 20}
     call = here.begin("/receive")
@@ -232,7 +232,7 @@ def test_a_queue_that_is_not_plain_waits_by_the_url(here: Here) -> None:
     assert here.begin("/receive").by_url(body)["wait_seconds"] == 0
 
 
-def test_what_aws_refuses_is_left_to_the_url_and_told_once(
+def test_a_call_refused_by_aws_is_left_to_the_url_and_told_once(
     here: Here, caplog: pytest.LogCaptureFixture
 ) -> None:
     here.allow()
@@ -247,7 +247,7 @@ def test_what_aws_refuses_is_left_to_the_url_and_told_once(
     assert len(lines) == 1
 
 
-def test_formats_that_do_not_fit_are_left_to_the_url_within_a_minute(here: Here) -> None:
+def test_unfit_formats_are_left_to_the_url_within_a_minute(here: Here) -> None:
     here.allow()
     assert here.send() is not None
     place = {"pk": {"S": "deployment"}, "sk": {"S": "formats"}}
@@ -263,7 +263,7 @@ def test_formats_that_do_not_fit_are_left_to_the_url_within_a_minute(here: Here)
     assert here.send() is None
 
 
-def test_a_service_that_writes_a_later_format_is_not_asked_for_formats(here: Here) -> None:
+def test_a_service_of_a_later_format_is_not_asked_for_formats(here: Here) -> None:
     conditions = Conditions(here.core, ("alice", "CK1"), here.allowances, FORMAT + 1)
     assert not conditions.works()
     assert "get_item" not in here.client.called

@@ -63,7 +63,7 @@ def test_a_clock_within_a_second_is_right(
 
 
 @pytest.mark.parametrize(("off", "said"), [(1.3, "ahead of"), (-1.3, "behind"), (60, "ahead of")])
-def test_a_clock_that_is_off_is_told_once(
+def test_a_wrong_clock_is_told_once(
     clock: WatchedClock,
     machine: Machine,
     off: float,
@@ -80,9 +80,7 @@ def test_a_clock_that_is_off_is_told_once(
     assert said in line
 
 
-def test_a_clock_that_was_set_is_found_without_another_answer(
-    clock: WatchedClock, machine: Machine
-) -> None:
+def test_a_set_clock_is_found_without_another_answer(clock: WatchedClock, machine: Machine) -> None:
     answer(clock, machine)
 
     machine.set_ahead = 40.0
@@ -99,7 +97,7 @@ def test_a_call_sees_no_time_beyond_the_bound(clock: WatchedClock, machine: Mach
     assert true_ms <= clock.now_ms() <= true_ms + 1_150
 
 
-def test_a_clock_that_was_set_right_is_used_again(clock: WatchedClock, machine: Machine) -> None:
+def test_a_corrected_clock_is_used_again(clock: WatchedClock, machine: Machine) -> None:
     machine.set_ahead = 40.0
     answer(clock, machine)
     assert not clock.is_right()

@@ -33,7 +33,7 @@ def rows(size: int) -> bytes:
 
 @pytest.mark.parametrize("size", [1, 100, 7_000, 60_000, 66_560, 66_561, 70_000, 1_000_000, MAX])
 @pytest.mark.parametrize("kind", [rows, _chance.randbytes])
-def test_what_is_compressed_comes_back(kind: object, size: int) -> None:
+def test_compressed_bytes_come_back(kind: object, size: int) -> None:
     plain = kind(size)  # type: ignore[operator]
     packed = compress(plain)
     assert decompress(packed) == plain
@@ -56,7 +56,7 @@ def test_a_large_one_is_packed_fast() -> None:
     assert compress(plain) == b"\1" + zlib.compress(plain, 1)
 
 
-def test_one_that_begins_with_noise_is_packed_all_the_same() -> None:
+def test_rows_behind_noise_are_packed_all_the_same() -> None:
     plain = _chance.randbytes(40_000) + rows(200_000)
     assert len(compress(plain)) < 120_000
 
@@ -67,7 +67,7 @@ def test_noise_is_kept_as_it_is() -> None:
 
 
 @pytest.mark.long
-def test_what_is_too_large_after_the_fast_way_is_gzipped_once_more() -> None:
+def test_an_answer_too_large_after_the_fast_way_is_gzipped_once_more() -> None:
     shown = json.dumps(ALL_OF_ASCII).encode()
     fast = gzipped(shown, len(shown))
     assert len(fast) > ANSWER_BYTES > GZIPPED_ANSWER_BYTES > len(gzipped(shown, ANSWER_BYTES))
@@ -86,7 +86,7 @@ class TestWhatFits:
         shown = base64.b64encode(_chance.randbytes(MAX))
         assert len(gzipped(shown, len(shown))) < GZIPPED_ANSWER_BYTES - 200_000
 
-    def test_a_text_that_gzips_too_badly_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_poorly_compressible_text_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         check_answer_size(Message(body=ALL_OF_ASCII), "messages[0]")
         monkeypatch.setattr("cirrusmq.base.limits.GZIPPED_ANSWER_BYTES", 730_000)
         with pytest.raises(MessageTooLarge, match="at most 730,000") as raised:
@@ -100,7 +100,7 @@ class TestWhatFits:
         with pytest.raises(MessageTooLarge, match="at most 800,000"):
             check_answer_size(Message(body=text, attributes={"a": noise}), "messages[3]")
 
-    def test_an_event_has_what_it_holds_as_json(self) -> None:
+    def test_an_event_is_measured_as_json(self) -> None:
         check_event_size(Message(body=_chance.randbytes(MAX)), "messages[0]")
         check_event_size(Message(body="x" * MAX), "messages[0]")
         room = (CALLED_BYTES - 4_000) // 6

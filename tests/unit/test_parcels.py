@@ -54,7 +54,7 @@ def test_a_message_can_be_received_until_it_expires() -> None:
     assert "receivable" not in states(visible_ms=1, expires_ms=NOW_MS)
 
 
-def test_the_places_of_a_parcel_that_can_be_received_are_those_of_its_active_messages() -> None:
+def test_the_receivable_places_of_a_parcel_are_those_of_its_active_messages() -> None:
     times = (NOW_MS, NOW_MS + 1, DELETED, GONE, 1, NOW_MS - 1)
     plain = parcel(6, visible_ms=times)
     waits = parcel(6, visible_ms=times, waits_ms=(1, 0, 0, 0, 0, 1))
@@ -74,7 +74,7 @@ def test_a_message_is_held_from_its_receive_to_the_end_of_its_lease() -> None:
     assert states(visible_ms=NOW_MS, nonces=NONCE, receives=1) == {"live", "receivable"}
 
 
-def test_a_message_that_was_given_back_is_neither_held_nor_delayed() -> None:
+def test_a_given_back_message_is_neither_held_nor_delayed() -> None:
     assert states(visible_ms=NOW_MS + 1, nonces=b"", receives=1) == {"live"}
 
 
@@ -87,7 +87,7 @@ def test_a_message_waits_for_its_retry_from_the_end_of_its_lease() -> None:
 
 
 @pytest.mark.parametrize("mark", [DELETED, GONE, MOVED, DROPPED])
-def test_a_message_that_left_is_in_no_state(mark: int) -> None:
+def test_a_removed_message_is_in_no_state(mark: int) -> None:
     assert states(visible_ms=mark, nonces=NONCE, waits_ms=NOW_MS * 2) == set()
     assert states(visible_ms=mark) == set()
 
@@ -161,7 +161,7 @@ def test_a_key_stays_taken_as_long_as_its_send_may_be_repeated() -> None:
     assert tombstone_until(by_fan_out, 0.5) == sent_ms + limits.FAN_OUT_TOMBSTONE_MS
 
 
-def test_numbers_that_are_the_places_are_not_written_down() -> None:
+def test_numbers_equal_to_their_places_are_not_written_down() -> None:
     assert where_differing((0, 1, 2)) == ()
     assert where_differing((0, 2)) == (0, 2)
 
@@ -196,7 +196,7 @@ def test_the_send_and_the_number_in_it_are_read_from_a_messages_id() -> None:
         f"Half-{SEND_ID}0",
     ],
 )
-def test_a_text_that_is_no_messages_id_names_none(text: str) -> None:
+def test_a_text_without_a_message_id_names_none(text: str) -> None:
     assert send_and_position(text) is None
 
 

@@ -18,11 +18,11 @@ def test_a_pause_begins_once_and_ends_once() -> None:
     assert changed(ended, 5_000, paused=True) == [(1_000, 3_000), (5_000, 0)]
 
 
-def test_a_pause_that_another_clock_began_later_ends_behind_its_beginning() -> None:
+def test_a_pause_begun_by_a_later_clock_ends_behind_its_beginning() -> None:
     assert changed([(1_000, 0)], 900, paused=False) == [(1_000, 1_001)]
 
 
-def test_pauses_that_no_message_has_lived_through_are_forgotten() -> None:
+def test_pauses_before_all_messages_are_forgotten() -> None:
     kept_ms = 1_000 * RETENTION_SECONDS[1]
     old, recent = (0, 10), (0, 11)
     assert changed([old, recent], 10 + kept_ms, paused=True) == [recent, (10 + kept_ms, 0)]
@@ -40,7 +40,5 @@ def test_the_oldest_of_too_many_become_one() -> None:
     ("since_ms", "now_ms", "expected"),
     [(0, 50, 0), (0, 150, 50), (120, 150, 30), (0, 250, 100), (210, 250, 0), (0, 350, 150)],
 )
-def test_only_what_a_message_lived_through_counts(
-    since_ms: int, now_ms: int, expected: int
-) -> None:
+def test_only_pauses_in_a_messages_life_count(since_ms: int, now_ms: int, expected: int) -> None:
     assert paused_ms([(100, 200), (300, 0)], since_ms, now_ms) == expected

@@ -63,7 +63,7 @@ def noise(size: int) -> Message:
 
 @patiently
 @given(st.lists(messages, min_size=1, max_size=4))
-def test_none_is_left_out_for_what_it_has_at_most(sent: list[Message]) -> None:
+def test_the_estimated_size_is_never_too_small(sent: list[Message]) -> None:
     """Small sends are not packed to find out how small they are."""
     assert sum(map(_most_packed_bytes, sent)) >= len(pack(sent))
 
@@ -82,7 +82,7 @@ def test_an_object_is_put_from_so_many_packed_bytes_on(sent: list[Message], leas
         assert bucket.get(object_key(SEND_ID, 2)) is None
 
 
-def test_the_packed_size_is_that_of_the_whole_send() -> None:
+def test_the_packed_size_is_of_the_whole_send() -> None:
     sent = [noise(100), noise(101)]
     size = len(pack(sent))
     assert place(size, sent, InMemory()).days
@@ -93,12 +93,12 @@ def test_off_nothing_is_packed_or_put() -> None:
     assert place(0, [noise(100_000)], Refusing()) == Placed()
 
 
-def test_where_the_bucket_refuses_a_log_record_has_room_for_most() -> None:
+def test_a_log_record_has_room_for_most_if_the_bucket_refuses() -> None:
     sent = [noise(TABLE_BATCH_BYTES)]
     assert place(1, sent, Refusing()) == Placed(packed=pack(sent))
 
 
-def test_what_is_larger_is_in_an_object_however_small_it_packs() -> None:
+def test_a_larger_send_is_in_an_object_however_small_it_packs() -> None:
     bucket, sent = InMemory(), [Message(body="x" * TABLE_BATCH_BYTES), Message(body="y")]
     assert len(pack(sent)) < 2_000
     assert place(16_384, sent, bucket) == Placed(days=2)
@@ -106,6 +106,6 @@ def test_what_is_larger_is_in_an_object_however_small_it_packs() -> None:
     assert not place(16_384, sent[:1], bucket).days
 
 
-def test_what_is_larger_is_refused_with_the_bucket() -> None:
+def test_a_larger_send_is_refused_with_the_bucket() -> None:
     with pytest.raises(Unavailable):
         place(1, [Message(body="x" * TABLE_BATCH_BYTES), Message(body="y")], Refusing())

@@ -44,7 +44,7 @@ def test_a_queue_is_looked_at_within_its_units(partitions: int, seconds: float) 
     )
 
 
-def test_the_first_look_of_a_long_wait_is_at_160_partitions_where_sends_wake_it() -> None:
+def test_the_first_look_of_a_long_wakeable_wait_is_at_160_partitions() -> None:
     assert first_partitions(source(partitions=255), 20) == 160
     assert first_partitions(source(partitions=255), 10) == 160
     assert first_partitions(source(partitions=255), 9.9) == 255
@@ -91,14 +91,14 @@ def test_groups_without_messages_are_looked_at_as_often_as_their_last_look_allow
 
 
 @pytest.mark.parametrize("partitions", [213, 214])
-def test_a_look_that_cost_all_that_was_left_is_the_last(partitions: int) -> None:
+def test_a_look_for_all_remaining_units_is_the_last(partitions: int) -> None:
     """One idle look was left, or none: 5 units are those of 200 s."""
     assert pause_seconds(source(partitions=partitions, receiver="copy"), 20, 5.0) == 200
 
 
 @pytest.mark.parametrize("kind", ["ordered", "fair"])
 @pytest.mark.parametrize(("partitions", "last_units"), [(1, 9.5), (4, 11), (16, 17)])
-def test_a_look_that_cost_more_is_made_up_for_so_that_a_poll_costs_no_more(
+def test_a_dearer_look_is_made_up_for_within_the_cost_of_a_poll(
     kind: str, partitions: int, last_units: float
 ) -> None:
     looks = LOOKS if partitions < 5 else WITH_WAKE_UPS
@@ -152,7 +152,7 @@ def test_a_wait_begins_with_both_looks() -> None:
     assert turns.next_seconds(source(partitions=16)) == 0
 
 
-def test_a_wait_that_looks_twice_as_often_has_half_the_pauses() -> None:
+def test_a_wait_with_twice_the_looks_has_half_the_pauses() -> None:
     queue, turns = source(partitions=16), Turns(20, faster=2)
     turns.begin_turn(queue, 0)
     turns.pass_seconds(0)

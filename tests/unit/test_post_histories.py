@@ -50,14 +50,14 @@ def test_a_retry_with_the_same_error_takes_one_to_four_bytes() -> None:
         assert len(pack_posts(two, NOW_MS)) - len(pack_posts(two[:1], NOW_MS)) == size
 
 
-def test_words_that_are_no_kind_of_failure_are_not_kept() -> None:
+def test_words_of_no_failure_kind_are_not_kept() -> None:
     posts = [Post(NOW_MS, None, "x" * 1_000)]
     packed = pack_posts(posts, NOW_MS)
     assert len(packed) == 2
     assert unpack_posts(packed, NOW_MS) == (Post(NOW_MS, None, "unknown"),)
 
 
-def test_a_clock_that_is_behind_the_last_one_leaves_the_order() -> None:
+def test_a_clock_behind_the_last_one_leaves_the_order() -> None:
     posts = [Post(NOW_MS + 5, 500, "status 500"), Post(NOW_MS - 5, 500, "status 500")]
     times = [post.at_ms for post in unpack_posts(pack_posts(posts, NOW_MS), NOW_MS)]
     assert times == [NOW_MS + 5, NOW_MS + 5]

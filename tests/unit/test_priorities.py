@@ -22,7 +22,7 @@ def test_a_priority_goes_with_the_content_and_is_no_attribute(priority: int) -> 
 @pytest.mark.parametrize(
     ("noted", "expected"), [("0", 1), ("33", 32), ("x", 1), ("-2", 1), (b"7", 1), ("", 1)]
 )
-def test_what_is_no_priority_is_one_all_the_same(noted: str | bytes, expected: int) -> None:
+def test_an_invalid_priority_is_one_all_the_same(noted: str | bytes, expected: int) -> None:
     assert priority_of(Message(body="x", attributes={"$prio": noted})) == expected
 
 

@@ -116,7 +116,7 @@ class TestUlids:
         entropy = bytes.fromhex("d6764c61efb99302bd5b")
         assert ulid.encode(1_469_922_850_259, entropy) == "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
-    def test_its_entropy_is_what_it_was_made_of(self) -> None:
+    def test_its_entropy_is_the_given_entropy(self) -> None:
         assert ulid.entropy_of("01ARZ3NDEKTSV4RRFFQ69G5FAV").hex() == "d6764c61efb99302bd5b"
         for entropy in (bytes(10), b"\xff" * 10, bytes(range(10))):
             for time_ms in (0, 1_469_922_850_259, 2**48 - 1):
@@ -146,7 +146,7 @@ class TestUlids:
             "0" * 25 + "ß",
         ],
     )
-    def test_what_is_none_is_refused(self, text: str) -> None:
+    def test_an_invalid_ulid_is_refused(self, text: str) -> None:
         reasons = "a ULID has 26 characters|a ULID has 128 bits|'.+' is not in Crockford's base 32"
         with pytest.raises(ValueError, match=f"^({reasons})$"):
             ulid.time_of(text)
@@ -192,7 +192,7 @@ class TestTimes:
             "1795000000", "2026-11-18T11:06:40.Z", "2026-11-18T11:06:40Z\n", "٢٠٢٦-11-18T11:06:40Z",
         ],
     )  # fmt: skip
-    def test_what_is_none_is_refused(self, text: str) -> None:
+    def test_an_invalid_time_is_refused(self, text: str) -> None:
         with pytest.raises(InvalidParameter) as refused:
             parse_time("to", text)
         assert refused.value.parameter == "to"
@@ -225,7 +225,7 @@ class TestTimes:
         assert refused.value.parameter == "to"
         assert refused.value.detail == "to: must be 0 to 253,402,300,799 seconds since 1970"
 
-    def test_a_text_that_is_no_moment_is_refused_as_a_time(self) -> None:
+    def test_a_text_without_a_moment_is_refused_as_a_time(self) -> None:
         with pytest.raises(InvalidParameter, match=r"^deliver_at: must be an RFC 3339 time, "):
             parse_moment("deliver_at", "1795000000")
 
@@ -248,7 +248,7 @@ class TestReceipts:
         assert text.replace("-", "").replace("_", "").isalnum()
 
     @pytest.mark.parametrize("text", ["", "x", "=", "é", "\0" * 9, "a" * 2_048, "gA", "kA"])
-    def test_what_we_never_wrote_is_none(self, text: str) -> None:
+    def test_a_foreign_text_is_no_receipt(self, text: str) -> None:
         assert receipt.decode(text) is None
 
     @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ class TestReceipts:
             {"sort_key": "x" * 128},
         ],
     )
-    def test_a_receipt_at_the_edge_of_what_we_write_is_read(self, edge: dict[str, Any]) -> None:
+    def test_a_receipt_at_the_edge_of_our_range_is_read(self, edge: dict[str, Any]) -> None:
         made = replace(self.RECEIPT, **edge)
         assert receipt.decode(receipt.encode(made)) == made
 
@@ -322,7 +322,7 @@ class TestReceipts:
         assert not receipt.same_lease(first, drawn[:11] + b"x" + drawn[12:])
         assert not receipt.same_lease(b"", drawn)
 
-    def test_what_derives_from_a_key_depends_on_every_part(self) -> None:
+    def test_a_derived_value_depends_on_every_part(self) -> None:
         parts = ["key", "queue", "attempt", "message"]
         derived = {derive(b"s", *parts)}
         for place in range(4):
@@ -331,12 +331,12 @@ class TestReceipts:
         assert len(derived) == 6
         assert {len(each) for each in derived} == {32}
 
-    def test_what_derives_from_a_key_stays_the_same_over_releases(self) -> None:
+    def test_a_derived_value_stays_the_same_over_releases(self) -> None:
         # Made with: printf 'a\nb' | openssl dgst -sha256 -hmac s
         assert derive(b"s", "a", "b")[:16].hex() == "49b7b706a65190013326a02a3c3f2334"
 
 
-def test_messages_survive_packing_and_are_deflated_where_that_is_smaller() -> None:
+def test_messages_survive_packing_and_are_deflated_if_smaller() -> None:
     plain = [Message(body="x", attributes={"a": b"\0", "b": ""}, tags=("t",), group="g")]
     long = [Message(body="ab" * 5_000), Message(body=b"\xff\0")]
 

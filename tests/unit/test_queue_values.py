@@ -40,7 +40,7 @@ def send_id(begun_ms: int) -> str:
 # ---- a new queue --------------------------------------------------------------------------------
 
 
-def test_what_is_not_given_has_its_default() -> None:
+def test_an_omitted_attribute_has_its_default() -> None:
     assert created() == QueueAttributes()
     assert created(partitions=9, description="x") == QueueAttributes(partitions=9, description="x")
 
@@ -169,7 +169,7 @@ def test_a_change_leaves_the_rest_as_it_was_and_tells_its_time() -> None:
     )
 
 
-def test_what_is_given_as_null_goes() -> None:
+def test_null_removes_an_attribute() -> None:
     dead = DeadLetterInput(queue="dead", max_receives=3)
     invoke = InvokeInput(function="work")
     after = changed(
@@ -213,7 +213,7 @@ def test_partitions_can_only_grow() -> None:
     assert changed({"partitions": 4}, partitions=4).earlier_partitions == []
 
 
-def test_a_send_that_is_repeated_after_the_partitions_grew_looks_where_it_lay() -> None:
+def test_a_send_repeated_after_the_partitions_grew_looks_at_its_old_place() -> None:
     grown = changed({"partitions": 4}, partitions=9)
     again = change_attributes(grown, QueueInput(partitions=200), NOW_MS + 1_000)
     for begun_ms, partitions in [
@@ -227,19 +227,19 @@ def test_a_send_that_is_repeated_after_the_partitions_grew_looks_where_it_lay() 
         assert again.partition_of(sent) == zlib.crc32(sent.encode()) % partitions
 
 
-def test_a_queue_that_never_grew_has_one_number_of_partitions() -> None:
+def test_a_never_grown_queue_has_one_number_of_partitions() -> None:
     sent = send_id(NOW_MS)
     assert changed({"partitions": 7}).partition_of(sent) == zlib.crc32(sent.encode()) % 7
 
 
-def test_earlier_delays_are_known_for_the_sends_that_found_them() -> None:
+def test_earlier_delays_are_known_for_their_sends() -> None:
     after = changed({"delay_seconds": 5}, delay_seconds=7)
     assert after.earlier_delays_of(NOW_MS + IN_FORCE_MS - 1) == {5}
     assert after.earlier_delays_of(NOW_MS + IN_FORCE_MS) == set()
     assert changed({"delay_seconds": 5}, delay_seconds=5).earlier_delays == []
 
 
-def test_what_was_in_force_is_forgotten_when_no_send_can_ask_for_it() -> None:
+def test_an_earlier_delay_is_forgotten_when_no_send_can_ask_for_it() -> None:
     first = changed({"delay_seconds": 5}, delay_seconds=7)
     until_ms = NOW_MS + IN_FORCE_MS
     change = QueueInput(delay_seconds=9)

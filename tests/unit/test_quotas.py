@@ -27,21 +27,21 @@ def test_singles_cost_a_write_for_each_of_send_claim_and_delete() -> None:
 
 
 @pytest.mark.long
-def test_a_send_and_a_receive_that_deletes_are_two_calls_of_the_api() -> None:
+def test_a_send_and_a_deleting_receive_are_two_calls_of_the_api() -> None:
     assert needed(SINGLES, quotas.API_CALLS) == 2 * RATE
     assert needed(BATCHES, quotas.API_CALLS) == 2 * RATE / 16
     assert needed(TOPICS, quotas.API_CALLS) == (1 + 2) * RATE / 16
     assert needed(Load(messages=RATE, direct=True), quotas.API_CALLS) == 0
 
 
-def test_executions_are_calls_times_their_time_and_those_that_wait() -> None:
+def test_executions_are_calls_times_their_time_and_the_waiting_ones() -> None:
     busy = RATE * (0.025 + 0.035) + 2 * 150
     assert needed(SINGLES, quotas.CONCURRENCY) == pytest.approx(busy)
     waiting = Load(messages=RATE, waiting=900)
     assert needed(waiting, quotas.CONCURRENCY) == pytest.approx(busy + 900)
 
 
-def test_what_says_no_first_comes_first_and_the_nights_jobs_last() -> None:
+def test_the_tightest_quota_comes_first_and_the_nights_jobs_last() -> None:
     found = needs(SINGLES)
     assert found[0].quota is quotas.INVOCATIONS
     assert found[-1].quota is quotas.JOB_CPUS
@@ -50,7 +50,7 @@ def test_what_says_no_first_comes_first_and_the_nights_jobs_last() -> None:
     )
 
 
-def test_fan_out_gets_the_memory_that_its_copies_take() -> None:
+def test_fan_out_gets_the_memory_for_its_copies() -> None:
     assert fan_out_memory(SINGLES, units(SINGLES)[0]) == 512
     few = Load(messages=1_000, topics=1, subscriptions=1)
     assert fan_out_memory(few, 4_000) == 512  # 250 copies of a shard
@@ -59,7 +59,7 @@ def test_fan_out_gets_the_memory_that_its_copies_take() -> None:
 
 
 @pytest.mark.long
-def test_the_manuals_table_is_what_the_command_counts() -> None:
+def test_the_manuals_table_has_the_commands_counts() -> None:
     page = (Path(__file__).parents[2] / "infra/manual/capacity.md").read_text()
     rows = {
         "HTTP API, calls a second": quotas.API_CALLS,
@@ -93,7 +93,7 @@ def test_the_command_ends_with_the_parameters_to_give(capsys: pytest.CaptureFixt
         (["--waiting", "-1"], "a whole number from 0 on"),
     ],
 )
-def test_a_load_that_cannot_be_is_refused(
+def test_an_impossible_load_is_refused(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):

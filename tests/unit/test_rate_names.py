@@ -28,7 +28,7 @@ def test_every_kind_of_usage_has_a_letter_of_its_own() -> None:
     assert len(set(LETTERS.values())) == len(LETTERS)
 
 
-def test_an_hour_has_twelve_intervals_the_last_of_which_runs() -> None:
+def test_an_hour_has_twelve_intervals_and_the_last_one_runs() -> None:
     starts = interval_starts(NOW_MS)
     assert [each % INTERVAL_MS for each in starts] == [0] * 12
     assert starts == sorted(starts)
@@ -46,7 +46,7 @@ def test_nothing_is_past_while_it_is_read_or_only_just_was() -> None:
     assert past_rates([*OTHERS, *names("sent", *range(-1, 18))], NOW_MS) == []
 
 
-def test_all_that_is_past_is_removed_when_some_of_it_is_long() -> None:
+def test_all_past_rates_are_removed_when_some_are_long_past() -> None:
     held = [*OTHERS, *names("sent", *range(19)), *names("kept", 0, 12)]
     assert past_rates(held, NOW_MS) == sorted([*names("sent", *range(12, 19)), *names("kept", 12)])
 

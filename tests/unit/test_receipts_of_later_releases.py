@@ -62,5 +62,5 @@ FIELDS_8 = bytes([0x98]) + with_fields()[1:]
         pytest.param(text_of(FIELDS_8), id="cut off"),
     ],
 )
-def test_further_fields_in_a_form_that_nobody_writes_are_no_receipt(text: str) -> None:
+def test_further_fields_in_an_unknown_form_are_no_receipt(text: str) -> None:
     assert receipt.decode(text) is None

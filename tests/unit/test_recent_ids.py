@@ -5,7 +5,7 @@ from __future__ import annotations
 from cirrusmq.runtime.recent_ids import Recent
 
 
-def test_what_was_added_is_remembered_and_nothing_else() -> None:
+def test_an_added_id_is_remembered_and_nothing_else() -> None:
     recent = Recent()
     assert "a" not in recent
     recent.add("a")
@@ -32,7 +32,7 @@ def test_adding_an_id_again_forgets_nothing() -> None:
     assert "0" in recent
 
 
-def test_what_is_discarded_is_forgotten_alone() -> None:
+def test_a_discarded_id_is_forgotten_alone() -> None:
     recent = Recent()
     recent.add("a")
     recent.add("b")

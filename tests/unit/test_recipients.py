@@ -38,7 +38,7 @@ PULL = subscription("pull")
 INTO = subscription("into", protocol="queue", endpoint="orders", endpoint_id="queue")
 
 
-def test_each_subscription_gets_the_messages_that_it_matches() -> None:
+def test_each_subscription_gets_its_matching_messages() -> None:
     drafts = [draft(PULL), draft(INTO, PULL), draft(PULL)]
     assert deliveries(drafts, {}) == [
         Delivery(subscription_id="pull", indexes=[0, 1, 2], life_ms=DAY_MS, delay_ms=0),
@@ -64,7 +64,7 @@ def test_in_a_queue_a_message_lives_and_waits_as_the_queue_says() -> None:
         (subscription("gone", protocol="queue", endpoint="gone"), False),
     ],
 )
-def test_one_reader_that_is_promised_an_order_is_enough(given: Subscription, ordered: bool) -> None:
+def test_one_reader_with_a_promised_order_is_enough(given: Subscription, ordered: bool) -> None:
     drafts = [draft(), draft(PULL), draft(given)]
     assert any_ordered(drafts, {"into": queue(ordered=True)}, NOW_MS) is ordered
     assert not any_ordered(drafts, {"into": queue()}, NOW_MS - 1)
@@ -74,6 +74,6 @@ def test_a_queue_without_an_order_promises_none() -> None:
     assert not any_ordered([draft(INTO)], {"into": queue()}, NOW_MS)
 
 
-def test_who_subscribed_since_the_attempt_began_does_not_count() -> None:
+def test_a_subscription_since_the_attempt_began_does_not_count() -> None:
     late = subscription("pull", ordered=True, created_ms=NOW_MS + 1)
     assert not any_ordered([draft(late)], {}, NOW_MS)

@@ -86,7 +86,7 @@ def test_no_more_is_inflated_than_the_limit() -> None:
         ({"body": "a", "isBase64Encoded": True, "headers": {}}, MalformedRequest),
     ],
 )
-def test_what_is_not_as_its_headers_say_is_refused(
+def test_a_body_against_its_headers_is_refused(
     given: dict[str, Any], error: type[CirrusMQError]
 ) -> None:
     with pytest.raises(error):
@@ -109,7 +109,7 @@ def test_what_is_not_as_its_headers_say_is_refused(
         ("", False),
     ],
 )
-def test_an_answer_is_gzipped_for_those_who_take_it(text: str, taken: bool) -> None:
+def test_an_answer_is_gzipped_for_accepting_callers(text: str, taken: bool) -> None:
     assert takes_gzip({"headers": {"accept-encoding": text}}) is taken
 
 

@@ -34,7 +34,7 @@ def test_any_other_is_refused_with_the_rule_and_the_time_here(attempt: str) -> N
 
 
 @pytest.mark.parametrize(("scale", "oldest_ms"), [(2, 240_000), (0.5, 60_000)])
-def test_its_age_is_of_real_seconds_where_the_service_runs_faster_or_slower(
+def test_its_age_is_of_real_seconds_in_a_faster_or_slower_service(
     scale: float, oldest_ms: int
 ) -> None:
     oldest = begun(NOW_MS - oldest_ms)
@@ -51,7 +51,7 @@ def test_how_far_ahead_it_may_be_does_not_depend_on_the_scale(scale: float) -> N
 
 
 @pytest.mark.parametrize("further", [".", ".x", ".format=2", ".a=1.b=2", "." + "x" * 101])
-def test_what_a_later_release_adds_is_ignored(further: str) -> None:
+def test_additions_of_a_later_release_are_ignored(further: str) -> None:
     assert check_attempt(begun(NOW_MS) + further, NOW_MS, 1) == NOW_MS
 
 

@@ -52,7 +52,7 @@ def refusal(json: str) -> str:
     return refused.value.detail
 
 
-def test_what_fits_is_answered_as_its_shape() -> None:
+def test_a_valid_body_is_answered_as_its_shape() -> None:
     shape = decode(b'{"needed": "x", "parts": [{"word": "abc"}], "count": 16}', Shape)
     assert shape == Shape(needed="x", parts=[Part(word="abc")], count=16)
 
@@ -76,13 +76,13 @@ def test_a_mebibyte_is_taken_and_one_byte_more_is_not() -> None:
         b'{"count": 99, "needed": "\xff"}',
     ],
 )  # fmt: skip
-def test_what_is_no_json_object_is_malformed(body: bytes) -> None:
+def test_a_non_object_body_is_malformed(body: bytes) -> None:
     with pytest.raises(MalformedRequest):
         decode(body, Shape)
 
 
 @pytest.mark.parametrize("beginning", [b"", b'{"a": ', b'{"count": 99, "more": '])
-def test_what_is_nested_too_deep_is_malformed(beginning: bytes) -> None:
+def test_a_too_deeply_nested_body_is_malformed(beginning: bytes) -> None:
     with pytest.raises(MalformedRequest):
         decode(beginning + b"[" * 100_000, Shape)
 
@@ -152,9 +152,7 @@ def test_what_is_nested_too_deep_is_malformed(beginning: bytes) -> None:
         ),
     ],
 )  # fmt: skip
-def test_the_first_value_that_does_not_fit_is_named_with_what_would(
-    json: str, expected: str
-) -> None:
+def test_the_first_unfit_value_is_named_with_its_range(json: str, expected: str) -> None:
     assert refusal(json) == expected
 
 
@@ -204,7 +202,7 @@ def test_a_large_body_has_up_to_16_messages() -> None:
     assert refused.value.detail == "a batch has 1 to 16 messages"
 
 
-def test_a_large_body_has_up_to_5000_texts_of_which_escaped_quotes_are_none() -> None:
+def test_a_large_body_has_up_to_5000_texts_and_escaped_quotes_are_none() -> None:
     # The name beside them is one as well.
     assert REQUEST_TEXTS == 5_000
     assert refused_texts(4_999) == "more: this field is not known"
@@ -223,7 +221,7 @@ def test_a_large_body_has_up_to_5000_texts_of_which_escaped_quotes_are_none() ->
         ('{"messages": [5]}', "messages[0]: Expected object, got int"),
     ],
 )
-def test_a_value_of_a_large_body_that_does_not_fit_is_named(body: str, expected: str) -> None:
+def test_an_unfit_value_of_a_large_body_is_named(body: str, expected: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
         large(body)
     assert refused.value.detail == expected
@@ -234,7 +232,7 @@ def test_a_value_of_a_large_body_that_does_not_fit_is_named(body: str, expected:
     ["[]", "5", '{"messages": [', '{"count": 17, "messages": ', '{"messages": ' + "[" * 100_000],
     ids=lambda body: body[:30],
 )
-def test_a_large_body_that_is_no_json_object_is_malformed(body: str) -> None:
+def test_a_large_non_object_body_is_malformed(body: str) -> None:
     with pytest.raises(MalformedRequest):
         large(body)
 
@@ -274,15 +272,13 @@ def test_numbers_and_booleans_may_be_texts() -> None:
         ({"more": "1"}, "more: this field is not known"),
     ],
 )
-def test_a_text_that_does_not_fit_is_named_with_what_would(
-    given: dict[str, object], expected: str
-) -> None:
+def test_an_unfit_text_is_named_with_its_range(given: dict[str, object], expected: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
         read_values(given, Texts, strict=False)
     assert refused.value.detail == expected
 
 
-def test_values_that_were_not_json_keep_to_the_same_ranges() -> None:
+def test_non_json_values_keep_to_the_same_ranges() -> None:
     assert read_values({"needed": "x", "count": 16}, Shape) == Shape(needed="x", count=16)
     for given, expected in (
         ({"needed": "x", "count": 17}, "count: must be an integer from 1 to 16"),

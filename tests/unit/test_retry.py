@@ -152,7 +152,7 @@ def test_waits_are_whole_milliseconds(retry: dict[str, Any]) -> None:
 # ---- the end, and the messages held back --------------------------------------------------------
 
 
-def test_each_policy_says_what_follows_its_last_retry() -> None:
+def test_each_policy_names_the_end_after_its_last_retry() -> None:
     endings = {retry["policy"]: policy_of(**retry).ending for retry in EVERY_POLICY}
     assert endings == {
         "exponential_decay": "expiry",
@@ -165,7 +165,7 @@ def test_each_policy_says_what_follows_its_last_retry() -> None:
     }
 
 
-def test_each_policy_says_what_a_failing_message_holds_back() -> None:
+def test_each_policy_says_how_a_failing_message_blocks_others() -> None:
     assert {retry["policy"]: policy_of(**retry).blocking for retry in EVERY_POLICY} == {
         "exponential_decay": "probe",
         "backoff": "in_order",
@@ -204,7 +204,7 @@ def test_the_other_policies_take_any_source(retry: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("policy", ["", "Backoff", "linear", None, 5, True, ["backoff"]])
-def test_an_unknown_policy_is_refused_with_those_that_there_are(policy: object) -> None:
+def test_an_unknown_policy_is_refused_with_the_known_ones(policy: object) -> None:
     with pytest.raises(InvalidParameter, match="backoff, custom, exponential_decay") as refusal:
         parse_retry({"policy": policy}, ordered_source=True)
     assert refusal.value.parameter == "retry.policy"
@@ -238,7 +238,7 @@ VALUES: dict[str, Any] = {"max_retries": 5, "interval_seconds": 1, "waits": [1],
 
 @pytest.mark.parametrize("member", sorted(TAKES))
 @pytest.mark.parametrize("retry", EVERY_POLICY, ids=lambda retry: str(retry["policy"]))
-def test_a_member_that_a_policy_lacks_is_refused(retry: dict[str, Any], member: str) -> None:
+def test_a_member_foreign_to_a_policy_is_refused(retry: dict[str, Any], member: str) -> None:
     given = {**retry, member: VALUES[member]}
     if retry["policy"] in TAKES[member]:
         assert policy_of(**given).policy == retry["policy"]
@@ -356,7 +356,7 @@ ANY_OF = "backoff, custom, exponential_decay, http_ordered, http_unordered, orde
         ),
     ],
 )
-def test_a_refusal_tells_what_would_do(retry: Any, where: dict[str, Any], detail: str) -> None:
+def test_a_refusal_tells_the_valid_form(retry: Any, where: dict[str, Any], detail: str) -> None:
     with pytest.raises(InvalidParameter) as refusal:
         parse_retry(retry, **{"ordered_source": True, **where})
     assert refusal.value.detail == detail
@@ -365,7 +365,7 @@ def test_a_refusal_tells_what_would_do(retry: Any, where: dict[str, Any], detail
 # ---- compared -----------------------------------------------------------------------------------
 
 
-def test_a_default_that_is_written_out_makes_no_difference() -> None:
+def test_a_written_out_default_makes_no_difference() -> None:
     assert policy_of(policy="unordered") == policy_of(policy="unordered", max_retries=16)
     assert policy_of(policy="ordered") == policy_of(policy="ordered", interval_seconds=1.0)
     custom = policy_of(policy="custom", waits=[1])

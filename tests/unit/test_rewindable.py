@@ -38,7 +38,7 @@ def test_the_window_begins_at_the_sending_and_ends_with_the_life(
         ((DELETED, DELETED), 11, False),
     ],
 )
-def test_a_parcel_is_kept_for_any_message_that_may_be_rewound(
+def test_a_parcel_is_kept_for_any_rewindable_message(
     visible_ms: tuple[int, ...], rewind_floor_ms: int, kept: bool
 ) -> None:
     held = parcel(2, visible_ms=visible_ms, first_received_ms=(10, 11))
@@ -46,7 +46,7 @@ def test_a_parcel_is_kept_for_any_message_that_may_be_rewound(
 
 
 @pytest.mark.parametrize("before_ms", [0, NOW_MS, NOW_MS + 1])
-def test_a_parcel_is_kept_for_a_new_receiver_that_is_given_it(before_ms: int) -> None:
+def test_a_parcel_is_kept_for_a_new_receiver_of_the_backlog(before_ms: int) -> None:
     held, until_ms = parcel(), NOW_MS + 60_000
     giving = source(backlog_before_ms=before_ms)
     given = before_ms > NOW_MS

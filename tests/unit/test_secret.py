@@ -50,7 +50,7 @@ def secret(clock: ManualClock, kept: Kept) -> Secret:
     return Secret(clock, kept)
 
 
-def test_the_document_that_cloudformation_generates_is_read() -> None:
+def test_the_document_generated_by_cloudformation_is_read() -> None:
     """An empty template, and 64 hexadecimal digits under `key`."""
     held = msgspec.json.decode(f'{{"key": "{OLD.hex()}"}}', type=Generations)
     assert (held.key_bytes, held.from_ms, held.previous) == (OLD, 0, None)
@@ -105,7 +105,7 @@ def test_a_new_generation_is_known_before_it_signs(
         assert each.accepted_keys() == [NEW, OLD]
 
 
-def test_what_is_signed_for_a_moment_is_the_same_later(
+def test_the_key_for_a_moment_is_the_same_later(
     secret: Secret, kept: Kept, clock: ManualClock
 ) -> None:
     begun_ms = clock.now_ms()
@@ -123,7 +123,7 @@ def test_both_are_accepted_as_soon_as_they_are_known(
     assert secret.accepted_keys() == [OLD, NEW]
 
 
-def test_a_reading_that_fails_changes_nothing_and_is_tried_again_in_a_minute(
+def test_a_failed_reading_changes_nothing_and_is_tried_again_in_a_minute(
     secret: Secret, kept: Kept, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     secret.signing_key()
@@ -146,7 +146,7 @@ def test_without_any_reading_calls_are_told_to_come_again(secret: Secret, kept: 
     assert secret.signing_key() == OLD
 
 
-def test_a_document_that_cannot_be_read_is_not_in_the_log(
+def test_an_unreadable_document_is_not_in_the_log(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(Unavailable):

@@ -14,14 +14,14 @@ from cirrusmq.model.queue import DeadLetter
 
 
 @pytest.mark.parametrize(("purged_ms", "kept"), [(NOW_MS - 1, True), (NOW_MS, False)])
-def test_a_purge_takes_all_that_was_sent_until_then(purged_ms: int, kept: bool) -> None:
+def test_a_purge_takes_all_messages_sent_until_then(purged_ms: int, kept: bool) -> None:
     assert source(purged_ms=purged_ms).keeps(parcel()) is kept
     given_back = parcel(parcel_id=f"{SEND_ID}.0.1")
     assert source(purged_ms=purged_ms, ends_ms=NOW_MS + 1).keeps(given_back) is kept
 
 
 @pytest.mark.parametrize(("ends_ms", "kept"), [(None, True), (NOW_MS + 1, True), (NOW_MS, False)])
-def test_a_former_source_keeps_what_was_published_before_its_end(
+def test_a_former_source_keeps_messages_published_before_its_end(
     ends_ms: int | None, kept: bool
 ) -> None:
     former = source(ends_ms=ends_ms)
@@ -31,7 +31,7 @@ def test_a_former_source_keeps_what_was_published_before_its_end(
     assert former.keeps(parcel(parcel_id=f"{SEND_ID}.0.1"))
 
 
-def test_a_group_that_is_rewound_withholds_what_is_behind_its_place_in_the_log() -> None:
+def test_a_rewound_group_withholds_messages_behind_its_place_in_the_log() -> None:
     sent_ms = ulid.time_of(SEND_ID)
     held = parcel(sort_key=sort_key(NOW_MS + 90_000, "another key"), parcel_id=f"{SEND_ID}.3")
     for frontier, withheld in [
@@ -71,7 +71,7 @@ def test_a_parcel_is_over_with_its_life_or_when_its_source_no_longer_keeps_it(
         ({"subscription": "web", "dead_letter": DeadLetter("dead")}, EXPIRED_KEPT_MS),
     ],
 )
-def test_the_sweep_has_time_to_rescue_what_a_subscription_dead_letters(
+def test_the_sweep_has_time_to_rescue_a_subscriptions_dead_letters(
     place: dict[str, Any], later_ms: int
 ) -> None:
     assert source(**place).removable_ms(parcel()) == NOW_MS + 60_000 + later_ms

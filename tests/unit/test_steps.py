@@ -39,7 +39,7 @@ def picture() -> list[str]:
     return lines
 
 
-def test_the_picture_of_the_transitions_is_that_of_the_table() -> None:
+def test_the_picture_of_the_transitions_matches_the_table() -> None:
     assert "\n".join(picture()) in (transitions.__doc__ or "")
 
 
@@ -110,7 +110,7 @@ ENDED = FIRST._replace(state="deleted", visible_ms=DELETED, nonce=NONCE, receive
         ("failed", FIRST, {"visible_ms": NOW_MS + 9, "receives": 1, "history": b"h"}),
     ],
 )
-def test_each_step_is_known_by_what_it_changes(
+def test_each_step_is_known_by_its_changes(
     name: str, before: StoredMessage, change: dict[str, Any]
 ) -> None:
     assert step_of(before, before._replace(**change), NOW_MS) == name
@@ -143,7 +143,7 @@ def test_each_step_is_known_by_what_it_changes(
         ),
     ],
 )
-def test_a_step_that_its_guard_forbids_is_none(
+def test_a_step_forbidden_by_its_guard_is_none(
     before: StoredMessage, change: dict[str, Any]
 ) -> None:
     assert step_of(before, before._replace(**change), NOW_MS) is None
@@ -206,7 +206,7 @@ def after(before: Parcel, **change: object) -> Parcel:
         pytest.param(FREE, {"visible_ms": NOW_MS + 9}, id="hidden by nobody"),
     ],
 )
-def test_what_no_step_does_is_unlawful(before: Parcel, change: dict[str, object]) -> None:
+def test_a_change_without_a_step_is_unlawful(before: Parcel, change: dict[str, object]) -> None:
     then = after(before, **change)
 
     assert step_of(stored(before, 0), stored(then, 0), NOW_MS) is None
@@ -225,7 +225,7 @@ def test_what_no_step_does_is_unlawful(before: Parcel, change: dict[str, object]
         ({"receives": (1,), "untried": {0: 2}}, "received less than 0 times"),
     ],
 )
-def test_what_a_parcel_may_never_be(wrong: dict[str, object], said: str) -> None:
+def test_impossible_parcels(wrong: dict[str, object], said: str) -> None:
     assert said in (unlawful(None, replace(FREE, **wrong), NOW_MS) or "")
 
 
@@ -234,7 +234,7 @@ def test_a_message_may_be_hidden_to_its_expiry_and_a_millisecond_more() -> None:
         assert unlawful(None, replace(FREE, visible_ms=(FREE.expires_ms + more,)), NOW_MS) is None
 
 
-def test_what_a_write_may_not_change() -> None:
+def test_forbidden_changes_of_a_write() -> None:
     assert unlawful(FREE, replace(FREE, sizes=(7,)), NOW_MS) == "sizes changed"
     assert unlawful(FREE, replace(FREE, sent_ms=FREE.sent_ms + 1), NOW_MS) is None
     older = replace(FREE, sent_ms=FREE.sent_ms - 1)

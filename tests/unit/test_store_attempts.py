@@ -115,7 +115,7 @@ def test_the_second_attempt_follows_after_at_most_a_fifth_of_a_second_by_chance(
     assert 0.18 < max(network.waits) <= 0.2
 
 
-def test_work_that_nobody_waits_for_makes_five_with_growing_pauses(network: Network) -> None:
+def test_background_work_makes_five_attempts_with_growing_pauses(network: Network) -> None:
     throttled = [refusal("ThrottlingException") for _ in range(5)]
     network.will_answer(*throttled)
     with longer_retries(), pytest.raises(Unavailable):
@@ -125,7 +125,7 @@ def test_work_that_nobody_waits_for_makes_five_with_growing_pauses(network: Netw
     assert all(wait <= 2**number for number, wait in enumerate(network.waits))
 
 
-def test_patience_is_that_of_its_own_threads_and_ends(network: Network) -> None:
+def test_patience_is_of_its_own_threads_and_ends(network: Network) -> None:
     def attempts(_: int) -> int:
         try:
             network.store.get("Messages", "a", "b")
@@ -141,7 +141,7 @@ def test_patience_is_that_of_its_own_threads_and_ends(network: Network) -> None:
 
 
 @pytest.mark.parametrize("lost", [LOST, refusal("InternalServerError", 500)])
-def test_a_condition_that_fails_behind_a_lost_attempt_may_have_met_its_own_write(
+def test_a_condition_failed_behind_a_lost_attempt_may_have_met_its_own_write(
     network: Network, lost: AWSResponse | Exception
 ) -> None:
     network.will_answer(lost, refusal("ConditionalCheckFailedException", Item=STORED))
@@ -150,13 +150,13 @@ def test_a_condition_that_fails_behind_a_lost_attempt_may_have_met_its_own_write
     assert (failed.value.item, failed.value.repeated) == (STORED, True)
 
 
-def test_an_answer_that_was_damaged_on_its_way_is_asked_for_again(network: Network) -> None:
+def test_an_answer_damaged_on_its_way_is_asked_for_again(network: Network) -> None:
     network.will_answer(answer(Item={}, damaged=1), answer(Item=STORED))
     assert network.store.get("Messages", "a", "b") == STORED
     assert network.attempts == 2
 
 
-def test_a_condition_that_fails_at_once_is_another_writers(network: Network) -> None:
+def test_a_condition_failed_at_once_is_another_writers(network: Network) -> None:
     network.will_answer(refusal("ConditionalCheckFailedException", Item=STORED))
     with pytest.raises(ConditionFailed) as failed:
         network.store.write("PutItem", put_if_absent("Messages", ITEM))

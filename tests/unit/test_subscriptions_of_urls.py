@@ -39,7 +39,7 @@ def test_attributes_of_posts_are_refused_without_a_url(
 
 
 @pytest.mark.parametrize("protocol", ["pull", "queue"])
-def test_that_no_answers_are_kept_may_be_said_of_every_subscription(protocol: str) -> None:
+def test_every_subscription_may_keep_no_answers(protocol: str) -> None:
     before = subscription(protocol)
     assert over(before, SubscriptionInput(keep_answers=False)) == before
 
@@ -56,7 +56,7 @@ def test_attributes_of_posts_change_and_null_takes_them_away() -> None:
     ("policy", "ordered"),
     [("exponential_decay", False), ("backoff", False), ("http_ordered", True)],
 )
-def test_a_breaker_is_refused_beside_a_policy_that_tries_one_message_at_a_time(
+def test_a_breaker_is_refused_beside_a_policy_of_one_message_at_a_time(
     policy: str, ordered: bool
 ) -> None:
     guarded = subscription(
@@ -71,7 +71,7 @@ def test_a_breaker_is_refused_beside_a_policy_that_tries_one_message_at_a_time(
 
 
 @pytest.mark.parametrize("policy", ["unordered", "http_unordered"])
-def test_a_breaker_is_kept_beside_a_policy_that_goes_on(policy: str) -> None:
+def test_a_breaker_is_kept_beside_a_non_blocking_policy(policy: str) -> None:
     guarded = subscription("http", breaker=Breaker(0.25), retry={"policy": policy})
     assert checked(guarded, "tags") == guarded
 

@@ -36,7 +36,7 @@ def test_a_clock_tells_the_machines_time(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("forward", [2, 3_600, 86_400])
-def test_who_waits_comes_to_an_end_where_the_clock_was_set_forward_and_back(
+def test_a_wait_ends_after_the_clock_was_set_forward_and_back(
     machine: Machine, forward: float
 ) -> None:
     clock = machine.clock()
@@ -63,7 +63,7 @@ def test_time_never_goes_back_and_meets_the_machines_again(machine: Machine) -> 
     assert told[-1] == STARTED_MS + int(machine.passed * 1_000)
 
 
-def test_a_machine_that_slept_is_followed(machine: Machine) -> None:
+def test_a_machine_is_followed_after_its_sleep(machine: Machine) -> None:
     """The monotonic clock may stop meanwhile."""
     clock = machine.clock()
     machine.set_by = 3_600

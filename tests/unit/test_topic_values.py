@@ -54,7 +54,7 @@ def test_a_send_lies_in_one_of_the_logs_partitions(partitions: int) -> None:
         ("pull", {"ordered": True}, {"mode": "clustering", "invoke": None, "start": "latest"}),
     ],
 )
-def test_a_subscription_is_shown_with_what_its_protocol_has(
+def test_a_subscription_is_shown_with_its_protocols_attributes(
     protocol: str, given: dict[str, Any], own: dict[str, Any]
 ) -> None:
     shared: dict[str, Any] = {"protocol": protocol, "filter": None, "retry": None, "labels": {}}
@@ -75,7 +75,7 @@ def test_a_subscription_is_shown_with_what_its_protocol_has(
         ("start", "earliest"),
     ],
 )
-def test_what_a_subscription_is_at_its_root_is_fixed(member: str, value: Any) -> None:
+def test_a_subscriptions_basic_attributes_are_fixed(member: str, value: Any) -> None:
     before = subscription()
     with pytest.raises(InvalidParameter) as refused:
         over(before, SubscriptionInput(**{member: value}))
@@ -84,7 +84,7 @@ def test_what_a_subscription_is_at_its_root_is_fixed(member: str, value: Any) ->
     assert over(before, SubscriptionInput(**same)) == before
 
 
-def test_what_is_given_stands_over_what_was_there_and_null_takes_it_away() -> None:
+def test_given_values_replace_earlier_ones_and_null_removes_them() -> None:
     before = subscription(filter={"tags": ["a"]}, dead_letter_queue="dead")
     given = SubscriptionInput(filter=None, retry={"policy": "unordered"})
     expected = subscription(dead_letter_queue="dead", retry={"policy": "unordered"})
@@ -126,7 +126,7 @@ def test_the_bytes_of_labels_are_bounded() -> None:
         {"protocol": "pull", "start": "2026-11-18T11:06:40Z"},
     ],
 )
-def test_what_keeps_to_the_rules_is_kept_as_it_was_given(given: dict[str, Any]) -> None:
+def test_valid_attributes_are_kept_as_given(given: dict[str, Any]) -> None:
     assert checked(subscription(**given), "tags") == subscription(**given)
 
 
@@ -184,7 +184,7 @@ def test_what_keeps_to_the_rules_is_kept_as_it_was_given(given: dict[str, Any]) 
         ),
     ],
 )
-def test_what_makes_no_sense_together_is_refused(
+def test_contradicting_attributes_are_refused(
     protocol: str, given: dict[str, Any], detail: str
 ) -> None:
     assert refusal(protocol, **given) == detail
@@ -220,7 +220,7 @@ def test_tags_of_a_filter_may_have_64_characters() -> None:
         checked(subscription(filter={"tags": ["a" * 65]}), "tags")
 
 
-def test_a_filter_of_bodies_makes_a_value_that_older_releases_refuse() -> None:
+def test_a_filter_of_bodies_makes_a_value_refused_by_older_releases() -> None:
     by_body = checked(subscription(filter={"body_policy": {"a": ["x"]}}), "tags")
     assert (by_body.reads_bodies, by_body.format) == (True, 2)
     other = over(by_body, SubscriptionInput(filter={"tags": ["a"]}))
@@ -242,7 +242,7 @@ def test_a_filter_of_bodies_makes_a_value_that_older_releases_refuse() -> None:
         ("queue", {}, None),
     ],
 )
-def test_a_subscription_retries_by_its_policy_or_by_that_of_its_protocol(
+def test_a_subscription_retries_by_its_own_or_its_protocols_policy(
     protocol: str, given: dict[str, Any], policy: str | None
 ) -> None:
     in_force = subscription(protocol, **given).policy
@@ -277,7 +277,7 @@ def test_a_new_subscription_has_its_topics_names_and_the_defaults() -> None:
     assert (made.mode, made.ordered, made.endpoint) == ("clustering", False, None)
 
 
-def test_a_new_subscription_has_all_that_was_given() -> None:
+def test_a_new_subscription_has_all_given_values() -> None:
     pulled = SubscriptionInput(
         protocol="pull",
         ordered=True,
@@ -353,14 +353,14 @@ def test_a_url_has_8_partitions_or_16_and_others_have_those_of_the_log(
     assert partitions_of(protocol, topic(partitions=of_topic)) == partitions
 
 
-def test_the_queue_that_is_made_for_dead_letters_has_the_subscriptions_id_in_its_name() -> None:
+def test_the_own_dead_letter_queue_has_the_subscriptions_id_in_its_name() -> None:
     assert own_dead_letter_queue("ba9876543210") == "dlq-ba9876543210"
 
 
 # ---- a topic's change ---------------------------------------------------------------------------
 
 
-def test_a_topics_attributes_change_where_they_are_given() -> None:
+def test_only_given_attributes_of_a_topic_change() -> None:
     before = TopicAttributes(filter="routing_key", partitions=9, description="x")
     given = TopicInput(max_message_bytes=1_024, description=None)
     after = TopicAttributes(filter="routing_key", partitions=9, max_message_bytes=1_024)

@@ -80,19 +80,19 @@ def test_no_wait_follows_the_last_retry() -> None:
     assert claimed(0, of=last, by=source(retry=retry)).wait_ms == 0
 
 
-def test_no_wait_follows_where_the_source_has_no_retries_any_more() -> None:
+def test_no_wait_follows_in_a_source_without_retries() -> None:
     assert claimed(0, of=parcel(waits_ms=(77,))).wait_ms == 0
     assert claimed(0, of=parcel()).wait_ms is None
 
 
-def test_a_message_whose_retries_are_used_up_waits_to_its_expiry_where_its_policy_ends_so() -> None:
+def test_a_message_with_used_up_retries_waits_to_its_expiry_by_its_policy() -> None:
     where = source(subscription="audit", retry=policy(policy="exponential_decay"))
     last = parcel(1, receives=(176,), waits_ms=(77,))
     assert claimed(0, of=last, by=where).wait_ms == 50_000
 
 
 @pytest.mark.parametrize(("waits_ms", "before", "hidden"), [((), None, None), ((7, 9), 9, 0)])
-def test_a_claim_that_is_undone_leaves_what_was_there(
+def test_an_undone_claim_leaves_the_earlier_values(
     waits_ms: tuple[int, ...], before: int | None, hidden: int | None
 ) -> None:
     was = parcel(
@@ -130,7 +130,7 @@ def test_a_give_back_ends_the_receipt_and_the_wait_behind_the_lease() -> None:
     assert transitions.given_back(70, NOW_MS + 69, NOW_MS).visible_ms == NOW_MS + 69
 
 
-def test_a_give_back_that_tried_nothing_leaves_the_count_of_tries() -> None:
+def test_an_untried_give_back_leaves_the_count_of_tries() -> None:
     ended = transitions.given_back(0, NOW_MS + 71, NOW_MS, tried=False)
     assert ended == MessageChange(visible_ms=NOW_MS, nonce=b"", wait_ms=0, untried=1)
     back = changed(RECEIVED, {1: ended})
@@ -155,11 +155,11 @@ def test_a_rewound_message_has_no_untried_receives() -> None:
     assert (opened.untried, changed(one, {0: opened}).tries(0)) == (-2, 0)
 
 
-def test_a_deleted_message_says_when_that_was() -> None:
+def test_a_deleted_message_notes_its_time() -> None:
     assert transitions.deleted(7) == MessageChange(visible_ms=DELETED, first_received_ms=7)
 
 
-def test_a_message_that_leaves_says_how() -> None:
+def test_a_leaving_message_says_how() -> None:
     assert transitions.moved(GONE) == MessageChange(visible_ms=GONE)
     assert transitions.moved(MOVED) == MessageChange(visible_ms=MOVED)
     noted = transitions.moved(GONE, NOW_MS)
@@ -187,11 +187,11 @@ def test_a_rewound_message_of_a_group_waits_at_its_expiry() -> None:
     assert not changed(waiting, {1: admitted}).awaits_group(1)
 
 
-def test_a_message_that_was_admitted_before_keeps_its_first_receive() -> None:
+def test_a_message_admitted_before_keeps_its_first_receive() -> None:
     assert transitions.admitted(RECEIVED, 1, NOW_MS + 1) == MessageChange(visible_ms=NOW_MS + 1)
 
 
-def test_a_message_that_another_one_precedes_is_not_as_it_was() -> None:
+def test_a_preceded_message_is_not_as_it_was() -> None:
     assert transitions.preceded(parcel(2, visible_ms=(5, 7)), 1) == MessageChange(visible_ms=8)
 
 
@@ -215,20 +215,20 @@ def test_a_failed_post_says_when_the_next_one_is_and_why() -> None:
     assert (before.posts(1), after.posts(1)) == ((), (Post(NOW_MS, 503, "status 503"),))
 
 
-def test_the_first_post_is_the_first_receive_also_where_it_fails() -> None:
+def test_the_first_post_is_the_first_receive_also_if_it_fails() -> None:
     assert transitions.failed(RECEIVED, 0, NOW_MS + 5, b"h", NOW_MS) == MessageChange(
         visible_ms=NOW_MS + 5, receives=1, first_received_ms=NOW_MS, history=b"h"
     )
 
 
-def test_a_message_that_is_cancelled_has_the_time_of_that_and_is_gone() -> None:
+def test_a_cancelled_message_has_its_time_and_is_gone() -> None:
     change = transitions.cancelled(NOW_MS)
     assert change == MessageChange(visible_ms=CANCELLED, first_received_ms=NOW_MS)
     after = changed(parcel(2), {1: change})
     assert (after.live(0), after.live(1)) == (True, False)
 
 
-def test_a_message_that_is_kept_stays_to_its_expiry() -> None:
+def test_a_kept_message_stays_to_its_expiry() -> None:
     assert transitions.kept(RECEIVED) == MessageChange(visible_ms=NOW_MS + 60_000)
 
 
@@ -244,7 +244,7 @@ def test_another_reading_tells_of_a_messages_state_and_deliveries() -> None:
     )
 
 
-def test_a_change_leaves_the_neighbours_and_what_it_does_not_name() -> None:
+def test_a_change_leaves_the_neighbours_and_unnamed_values() -> None:
     before = parcel(
         3,
         visible_ms=(1, 2, 3),
@@ -305,7 +305,7 @@ def test_messages_under_a_later_key_have_no_receipts_and_are_due_together() -> N
     )
 
 
-def test_messages_under_a_later_key_take_along_what_their_parcel_says_of_them() -> None:
+def test_messages_under_a_later_key_take_along_their_parcels_values() -> None:
     messages = [Message(body=text) for text in "abc"]
     before = replaced(
         SENT, waits_ms=(7, 8, 9), visibility_seconds=(1, 2, 3), content=pack(messages)
@@ -319,7 +319,7 @@ def test_messages_under_a_later_key_take_along_what_their_parcel_says_of_them() 
     assert (again.parcel_id, again.positions) == (f"{SEND_ID}.2", (2,))
 
 
-def test_the_key_is_the_one_that_is_asked_for() -> None:
+def test_the_key_is_the_requested_one() -> None:
     assert under_key(SENT, [0], NOW_MS - 50, NOW_MS, None).key_ms == NOW_MS - 50
     assert under_key(SENT, [0], NOW_MS + 2, NOW_MS, None).key_ms == NOW_MS + 2
 

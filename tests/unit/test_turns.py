@@ -29,12 +29,12 @@ def test_a_share_is_a_quarter_rounded_up(limit: int, share: int) -> None:
         ([10, 10, 10, 10], 10, [3, 3, 3, 1]),
     ],
 )
-def test_what_is_missing_is_shared_out(counts: list[int], limit: int, taken: list[int]) -> None:
+def test_a_short_limit_is_shared_out(counts: list[int], limit: int, taken: list[int]) -> None:
     assert quotas(counts, limit) == taken
 
 
 @given(st.lists(st.integers(1, 16), max_size=8), st.integers(0, 16))
-def test_quotas_take_all_there_is_up_to_what_is_wanted(counts: list[int], limit: int) -> None:
+def test_quotas_take_all_available_up_to_the_limit(counts: list[int], limit: int) -> None:
     taken = quotas(counts, limit)
     assert sum(taken) == min(limit, sum(counts))
     assert all(0 <= some <= count for some, count in zip(taken, counts, strict=True))

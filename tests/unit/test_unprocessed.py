@@ -40,7 +40,7 @@ def with_context(**changes: Any) -> dict[str, Any]:
     return {**STREAM_FAILURE, "requestContext": {**STREAM_FAILURE["requestContext"], **changes}}  # type: ignore[dict-item]
 
 
-def test_the_window_has_every_time_that_a_record_of_the_stretch_may_say() -> None:
+def test_the_window_has_every_possible_time_of_a_record_of_the_stretch() -> None:
     # A call of 30 s and a clock 2 s behind before the first, a second and 2 s behind the last,
     # and whole minutes around both.
     window = window_of(json.dumps(STREAM_FAILURE))

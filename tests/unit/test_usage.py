@@ -69,25 +69,25 @@ def test_a_message_waits_from_when_it_is_visible_to_its_first_receive(
 # ---- parcels that are made and removed ----------------------------------------------------------
 
 
-def test_a_new_parcel_is_billed_as_the_kind_that_arrives_here() -> None:
+def test_a_new_parcel_is_billed_as_its_arriving_kind() -> None:
     expected = [Event("queue", "sent", 1, 10), Event("queue", "sent", 1, 40)]
     assert billed(None, three(NOW_MS, GONE, NOW_MS)) == expected
 
 
-def test_what_moved_within_its_source_is_billed_nowhere() -> None:
+def test_a_move_within_a_source_is_billed_nowhere() -> None:
     assert billed(None, lone(moved_from="queue")) == []
 
 
-def test_a_dead_letter_is_billed_to_the_source_that_gave_it_up() -> None:
+def test_a_dead_letter_is_billed_to_its_original_source() -> None:
     arrived = lone(moved_from="orders", dead_letter=LETTER)
     assert billed(None, arrived) == [Event("orders", "dead_lettered", 1, 10)]
 
 
-def test_what_was_redriven_is_billed_as_an_arrival() -> None:
+def test_a_redriven_message_is_billed_as_an_arrival() -> None:
     assert billed(None, lone(moved_from="dead")) == [Event("queue", "sent", 1, 10)]
 
 
-def test_a_move_takes_back_the_delete_that_its_vanished_parcel_looked_like() -> None:
+def test_a_move_takes_back_the_seeming_delete_of_its_vanished_parcel() -> None:
     arrived = lone(moved_from="orders" + VANISHED, dead_letter=LETTER)
     assert billed(None, arrived) == [
         Event("orders", "deleted", -1, -10),
@@ -103,19 +103,19 @@ def test_so_does_the_move_of_a_dead_letter_back_to_a_url() -> None:
     assert pushed(None, three(NOW_MS, GONE, NOW_MS)) == []
 
 
-def test_what_came_back_from_the_archive_is_rewound() -> None:
+def test_a_message_back_from_the_archive_is_rewound() -> None:
     assert billed(None, lone(moved_from=REWOUND)) == [Event("queue", "rewound", 1, 10)]
     both = three(NOW_MS, GONE, NOW_MS, moved_from=REWOUND)
     assert [event.bytes for event in billed(None, both)] == [10, 40]
 
 
 @pytest.mark.parametrize(("by_ttl", "kind"), [(True, "expired"), (False, "deleted")])
-def test_a_parcel_that_goes_takes_its_live_messages_along(by_ttl: bool, kind: Any) -> None:
+def test_a_removed_parcel_takes_its_live_messages_along(by_ttl: bool, kind: Any) -> None:
     expected = [Event("queue", kind, 1, 10), Event("queue", kind, 1, 40)]
     assert billed(three(NOW_MS, DELETED, 1), None, by_ttl) == expected
 
 
-def test_a_purged_parcel_that_its_send_is_written_over_is_deleted_and_sent_again() -> None:
+def test_a_purged_parcel_overwritten_by_its_send_is_deleted_and_sent_again() -> None:
     before = three(NOW_MS, DELETED, NOW_MS, sent_ms=NOW_MS - 1)
     assert billed(before, three(NOW_MS, NOW_MS, GONE)) == [
         Event("queue", "deleted", 1, 10),
@@ -125,7 +125,7 @@ def test_a_purged_parcel_that_its_send_is_written_over_is_deleted_and_sent_again
     ]
 
 
-def test_nothing_that_becomes_nothing_is_billed_nowhere() -> None:
+def test_a_change_of_nothing_is_billed_nowhere() -> None:
     assert billed(None, None) == []
 
 
@@ -141,12 +141,12 @@ def test_every_receive_is_billed_with_its_bytes() -> None:
     ]
 
 
-def test_a_count_of_receives_that_begins_again_is_billed_nowhere() -> None:
+def test_a_restarted_count_of_receives_is_billed_nowhere() -> None:
     before, after = three(0, 0, 1, receives=(5, 5, 5)), three(1, 1, 1, receives=(0, 0, 5))
     assert [event.kind for event in billed(before, after)] == ["rewound", "rewound"]
 
 
-def test_a_claim_that_is_undone_takes_back_what_was_billed() -> None:
+def test_an_undone_claim_takes_back_its_billing() -> None:
     before, after = three(9, 9, 9, receives=(1, 6, 1)), three(1, 1, 9, receives=(0, 5, 1))
     assert billed(before, after) == [
         Event("queue", "received", -1, -10),
@@ -154,7 +154,7 @@ def test_a_claim_that_is_undone_takes_back_what_was_billed() -> None:
     ]
 
 
-def test_what_was_deleted_or_dropped_is_billed_once() -> None:
+def test_a_deleted_or_dropped_message_is_billed_once() -> None:
     after = three(DELETED, DROPPED, MOVED)
     assert billed(three(1, 1, 1), after) == [
         Event("queue", "deleted", 1, 10),
@@ -163,11 +163,11 @@ def test_what_was_deleted_or_dropped_is_billed_once() -> None:
     assert billed(after, after) == []
 
 
-def test_what_had_left_already_is_not_deleted_or_dropped_again() -> None:
+def test_a_removed_message_is_not_deleted_or_dropped_again() -> None:
     assert billed(three(GONE, GONE, DELETED), three(DELETED, DROPPED, DROPPED)) == []
 
 
-def test_a_deleted_message_that_lives_again_is_rewound() -> None:
+def test_a_deleted_message_alive_again_is_rewound() -> None:
     assert billed(three(DELETED, DELETED, GONE), three(1, GONE, 1)) == [
         Event("queue", "rewound", 1, 10)
     ]
@@ -183,7 +183,7 @@ def test_a_receive_and_its_delete_may_come_together() -> None:
 # ---- pushed subscriptions -----------------------------------------------------------------------
 
 
-def test_a_post_is_an_attempt_and_the_one_that_is_taken_a_delivery() -> None:
+def test_a_post_is_an_attempt_and_an_accepted_one_a_delivery() -> None:
     before = three(1, 1, 1, receives=(0, 3, 0))
     after = three(DELETED, 1, 1, receives=(1, 5, 0))
     assert pushed(before, after) == [
@@ -193,18 +193,18 @@ def test_a_post_is_an_attempt_and_the_one_that_is_taken_a_delivery() -> None:
     ]
 
 
-def test_a_message_whose_retries_are_used_up_is_dropped() -> None:
+def test_a_message_with_used_up_retries_is_dropped() -> None:
     assert pushed(three(1, 1, 1), three(1, DROPPED, GONE)) == [Event("queue", "dropped", 1, 20)]
 
 
-def test_what_was_delivered_or_dropped_is_not_billed_again() -> None:
+def test_a_delivered_or_dropped_message_is_not_billed_again() -> None:
     after = three(DELETED, DROPPED, 1, receives=(1, 0, 0))
     assert pushed(after, after) == []
     assert pushed(after, three(DELETED, DROPPED, 1)) == []
     assert pushed(three(GONE, GONE, GONE), three(DELETED, DROPPED, GONE)) == []
 
 
-def test_what_expires_before_it_was_delivered_is_dropped() -> None:
+def test_a_message_expired_before_its_delivery_is_dropped() -> None:
     before = three(1, DELETED, 1)
     assert pushed(before, None, by_ttl=True) == [
         Event("queue", "dropped", 1, 10),
@@ -212,7 +212,7 @@ def test_what_expires_before_it_was_delivered_is_dropped() -> None:
     ]
 
 
-def test_a_pushed_parcel_that_comes_or_is_cleared_away_is_billed_nowhere() -> None:
+def test_a_new_or_cleared_away_pushed_parcel_is_billed_nowhere() -> None:
     assert pushed(None, three(1, 1, 1)) == []
     assert pushed(None, three(1, 1, 1), by_ttl=True) == []
     assert pushed(three(1, 1, 1), None) == []

@@ -23,7 +23,7 @@ class TestKeys:
     def test_a_key_names_the_partition(self) -> None:
         assert [partition_in(key(0, partition)) for partition in (0, 9, 254)] == [0, 9, 254]
 
-    def test_those_are_looked_for_that_are_due_and_no_older_than_clocks_differ(self) -> None:
+    def test_due_wake_ups_within_the_clocks_difference_are_looked_for(self) -> None:
         after, until = due_between(NOW_MS, NOW_MS)
         assert [after <= key(ms) <= until for ms in (-4_001, -4_000, -2_000, 0, 1)] == [
             False,
@@ -33,7 +33,7 @@ class TestKeys:
             False,
         ]
 
-    def test_who_says_that_it_waits_is_not_among_them(self) -> None:
+    def test_a_waiters_registration_is_not_among_them(self) -> None:
         assert not due_between(NOW_MS, NOW_MS)[1] >= "~"
 
     @pytest.mark.parametrize("place", [{"receiver": "copy"}, {"subscription": "web"}])
@@ -44,7 +44,7 @@ class TestKeys:
 
 
 class TestWaits:
-    def test_an_answer_that_nobody_waits_is_kept_for_a_second(self, memory: WakeUpMemory) -> None:
+    def test_an_answer_without_waiters_is_kept_for_a_second(self, memory: WakeUpMemory) -> None:
         assert memory.waits("q", NOW_MS) is None
         memory.know("q", 0, NOW_MS)
         assert memory.waits("q", NOW_MS + 999) is False
@@ -62,9 +62,7 @@ class TestWaits:
 
         assert [says(ms) for ms in (0, 15_000, 15_001, 16_000)] == [True, False, True, False]
 
-    def test_a_wait_that_could_not_be_written_down_is_said_again(
-        self, memory: WakeUpMemory
-    ) -> None:
+    def test_an_unwritten_wait_is_announced_again(self, memory: WakeUpMemory) -> None:
         assert memory.says("q", NOW_MS + 30_000, NOW_MS)
         memory.forget_registration("q")
         assert memory.says("q", NOW_MS + 30_000, NOW_MS)
@@ -76,7 +74,7 @@ class TestWaking:
         assert sum(memory.may_wake("q", NOW_MS + ms) for ms in range(1_001)) == 5
         assert memory.may_wake("other", NOW_MS)
 
-    def test_100_environments_write_half_of_what_a_key_takes(self) -> None:
+    def test_100_environments_write_half_of_a_keys_limit(self) -> None:
         assert 100 * limits.WAKE_UPS_PER_SECOND <= 500
 
     def test_a_refused_wake_up_halves_the_rate_and_five_seconds_add_one(
@@ -94,7 +92,7 @@ class TestWaking:
         assert not all(memory.may_wake("q", NOW_MS + 9_000) for _ in range(5))
         assert sum(memory.may_wake("q", NOW_MS + 60_000) for _ in range(50)) == 10
 
-    def test_a_clock_that_goes_back_gives_none_away(self, memory: WakeUpMemory) -> None:
+    def test_a_clock_going_back_gives_none_away(self, memory: WakeUpMemory) -> None:
         assert sum(memory.may_wake("q", NOW_MS) for _ in range(50)) == 10
         assert not memory.may_wake("q", NOW_MS - 60_000)
         assert not memory.may_wake("q", NOW_MS)

@@ -130,7 +130,7 @@ def test_an_alias_goes_to_the_version_before_and_back(cloud: Cloud) -> None:
     assert cloud.alias() == "2"
 
 
-def test_what_a_killed_run_left_is_undone_from_its_journal(cloud: Cloud) -> None:
+def test_a_fault_of_a_killed_run_is_undone_from_its_journal(cloud: Cloud) -> None:
     """kill -9 while a function is stopped."""
     cloud.journal.note({"kind": "concurrency", "function": FUNCTION, "was": 7})
     cloud.functions.put_function_concurrency(FunctionName=FUNCTION, ReservedConcurrentExecutions=0)
@@ -139,7 +139,7 @@ def test_what_a_killed_run_left_is_undone_from_its_journal(cloud: Cloud) -> None
     assert play(cloud.journal.path, cloud.account.undoing()) == []
 
 
-def test_a_fault_that_is_refused_is_undone_all_the_same(cloud: Cloud) -> None:
+def test_a_refused_fault_is_undone_all_the_same(cloud: Cloud) -> None:
     def refused() -> None:
         raise _Ended
 

@@ -112,7 +112,7 @@ def test_an_engine_does_the_same_as_another(session: Any, engines: tuple[Engine,
         ("query", forgets_a_limit, {"answer"}),
     ],
 )
-def test_what_is_done_otherwise_is_a_difference(
+def test_another_behaviour_is_a_difference(
     session: Any,
     engines: tuple[Engine, Engine],
     method: str,
@@ -141,7 +141,7 @@ def test_a_missing_stream_record_is_a_difference(
 
 
 @pytest.mark.long
-def test_a_server_of_moto_does_the_same_but_for_what_is_left_out(
+def test_a_moto_server_does_the_same_but_for_left_out_parts(
     session: Any, engines: tuple[Engine, Engine], moto: str
 ) -> None:
     named = {"endpoint_url": moto}
@@ -157,9 +157,7 @@ def test_a_server_of_moto_does_the_same_but_for_what_is_left_out(
 
 
 @pytest.mark.long
-def test_the_command_tells_what_moto_does_otherwise(
-    session: Any, moto: str, tmp_path: Path
-) -> None:
+def test_the_command_tells_the_differences_of_moto(session: Any, moto: str, tmp_path: Path) -> None:
     env = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "HOME": str(tmp_path)}
     asked = ["verify", "--engine", moto, "--minutes", "0.2", "--seed", "1", "--yes"]
     key = ["--key", "key.pem", "--out", "wide"]
@@ -175,7 +173,7 @@ def test_the_command_tells_what_moto_does_otherwise(
     assert session.client("dynamodb", endpoint_url=moto).list_tables()["TableNames"] == []
 
 
-def test_a_run_that_ended_early_leaves_a_table_that_undo_removes(
+def test_undo_removes_the_table_of_an_early_ended_run(
     session: Any, moto: str, tmp_path: Path
 ) -> None:
     client = session.client("dynamodb", endpoint_url=moto)
@@ -210,7 +208,7 @@ def test_credentials_of_an_account_may_come_from_its_machine(
         (["--engine", "http://127.0.0.1:9"], "is it a DynamoDB"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(more: list[str], error: str, tmp_path: Path) -> None:
+def test_an_impossible_comparison_is_refused(more: list[str], error: str, tmp_path: Path) -> None:
     env = {
         "AWS_ACCESS_KEY_ID": "any",
         "AWS_SECRET_ACCESS_KEY": "any",

@@ -14,7 +14,7 @@ CERTIFICATE: dict[str, Any] = json.loads((MANUAL / "certificate.json").read_text
 PAGE = (MANUAL / "verify.md").read_text()
 
 
-def test_it_is_signed_by_the_key_that_the_page_names() -> None:
+def test_it_is_signed_by_the_key_on_the_page() -> None:
     assert f"signed by the key {signing.check(CERTIFICATE)};" in PAGE
 
 

@@ -33,7 +33,7 @@ class Nothing:
         (History(), 1, True),
     ],
 )
-def test_a_dead_letter_may_be_older_than_the_call_that_gave_it_up(
+def test_a_dead_letter_may_be_older_than_its_dead_letter_call(
     history: History, before_ms: int, broken: bool
 ) -> None:
     """The service noted the move so many milliseconds before the call, as this machine has it."""

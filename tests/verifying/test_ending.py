@@ -154,7 +154,7 @@ def test_a_stopped_or_full_machine_is_undone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("state", ["running", "stopped"])
-def test_a_service_ends_with_the_run_that_started_it(tmp_path: Path, state: str) -> None:
+def test_a_started_service_ends_with_its_run(tmp_path: Path, state: str) -> None:
     path = tmp_path / "undo.jsonl"
     command = [sys.executable, "-c", GUARDED, str(path), state]
     with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as run:
@@ -175,7 +175,7 @@ def test_a_service_ends_with_the_run_that_started_it(tmp_path: Path, state: str)
     assert run_command("verify", "--undo", str(path), folder=tmp_path).stdout == "0 steps undone\n"
 
 
-def test_a_run_that_ends_leaves_no_service_and_no_step(tmp_path: Path) -> None:
+def test_an_ended_run_leaves_no_service_and_no_step(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "undo.jsonl")
     good, bad = ((sys.executable, "-c", code) for code in (SERVICE, "0 / 0"))
 

@@ -78,13 +78,13 @@ def test_the_function_asks_the_run(made: Functions) -> None:
     assert made.posted.judged == {"functions": 1}
 
 
-def test_what_is_done_must_be_gone(made: Functions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_done_messages_must_be_gone(made: Functions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Listed, "kept", 2)
 
     assert _told(made) == ["2 messages that its function has done are still there"]
 
 
-def test_what_is_received_before_is_handed_over_alone(made: Functions) -> None:
+def test_redelivered_messages_are_handed_over_alone(made: Functions) -> None:
     handle(_event(made, "a", "b", count=2), None)
 
     assert _told(made) == ["what was received before is not handed over alone"]
@@ -173,7 +173,7 @@ def test_a_call_during_a_pause_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         ("dead", {"Type": "Notification", "TopicArn": "arn", "Message": "sent.1"}, "is shown as"),
     ],
 )
-def test_what_is_published_is_a_notification(queue: str, body: Any, told: str) -> None:
+def test_a_publish_arrives_as_a_notification(queue: str, body: Any, told: str) -> None:
     part = Notifications(_Listed("http://127.0.0.1:9", ""), "v", 1)
     part._arn, part._published = "arn", {"published.1"}
     call = part.remote.history.begin("receiver", "sqs receive", queue, {}, 0)
@@ -193,7 +193,7 @@ def test_what_is_published_is_a_notification(queue: str, body: Any, told: str) -
     ("status", "told"),
     [(200, "and is not allowed"), (403, "and is allowed"), (503, "")],
 )
-def test_a_key_does_what_its_scope_says(status: int, told: str) -> None:
+def test_a_key_obeys_its_scope(status: int, told: str) -> None:
     """A service that answers all calls in one way is found out, if it is not out of order."""
     part = ScopedKeys(_Listed("http://127.0.0.1:9", ""), "v", 1)
     answers = httpx.MockTransport(lambda request: httpx.Response(status, json={}))

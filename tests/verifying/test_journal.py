@@ -9,7 +9,7 @@ import pytest
 from cirrusmq_local.verifying.journal import Journal, Step, play
 
 
-def test_what_was_not_undone_is_undone_the_last_first(tmp_path: Path) -> None:
+def test_open_faults_are_undone_the_last_first(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "undo.jsonl")
     journal.note({"kind": "a", "name": "first"})
     second = journal.note({"kind": "a", "name": "second"})
@@ -23,7 +23,7 @@ def test_what_was_not_undone_is_undone_the_last_first(tmp_path: Path) -> None:
     assert play(journal.path, {"a": undone.append}) == []
 
 
-def test_a_step_that_fails_stays(tmp_path: Path) -> None:
+def test_a_failing_step_stays(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "undo.jsonl")
     journal.note({"kind": "a"})
 
@@ -35,7 +35,7 @@ def test_a_step_that_fails_stays(tmp_path: Path) -> None:
     assert len(play(journal.path, {"a": lambda step: None})) == 1
 
 
-def test_a_torn_line_is_a_fault_that_was_never_made(tmp_path: Path) -> None:
+def test_a_torn_line_is_a_never_made_fault(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "undo.jsonl")
     journal.note({"kind": "a"})
     with journal.path.open("a") as file:

@@ -51,7 +51,7 @@ def older() -> Iterator[Service]:
         server.shutdown()
 
 
-def test_a_scene_that_an_older_release_refuses_is_left_out(older: Service) -> None:
+def test_a_scene_refused_by_an_older_release_is_left_out(older: Service) -> None:
     outcome, told = record.Outcome(), list[str]()
 
     made = {
@@ -83,7 +83,7 @@ def _played(name: str, *sends: tuple[bool, dict[str, Any]]) -> Played:
     return played
 
 
-def test_a_scene_that_no_send_got_into_shows_nothing() -> None:
+def test_a_scene_without_accepted_sends_shows_nothing() -> None:
     played = _played("requests", (False, {}), (False, {}))
 
     assert played.refused == REFUSED
@@ -94,14 +94,14 @@ def test_a_scene_that_no_send_got_into_shows_nothing() -> None:
     ("name", "sent", "promise"),
     [("requests", {"asks": 5}, "one-end"), ("replaced", {"replaces": "k"}, "replaced")],
 )
-def test_a_promise_whose_sends_were_all_refused_is_not_tried(
+def test_a_promise_with_only_refused_sends_is_not_tried(
     name: str, sent: dict[str, Any], promise: str
 ) -> None:
     assert promise not in _played(name, (True, {}), (False, sent)).judged
     assert promise in _played(name, (True, {}), (True, sent)).judged
 
 
-def test_a_service_that_is_gone_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gone_service_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: tries.append(seconds))
     tries: list[float] = []
     service = Service("http://127.0.0.1:9", "")
@@ -117,7 +117,7 @@ def test_a_service_that_is_gone_is_asked_no_more(monkeypatch: pytest.MonkeyPatch
     assert len(tries) == 3 + 1 + 1
 
 
-def test_a_clock_that_is_set_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_clock_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     before = wave.clock_offset_ms()
     real = time.time_ns
 
@@ -126,7 +126,7 @@ def test_a_clock_that_is_set_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert abs(wave.clock_offset_ms() - before + 5_000) < 1_000
 
 
-def test_the_page_says_what_was_left_out() -> None:
+def test_the_page_names_left_out_scenes() -> None:
     outcome = record.Outcome(left_out={"priorities": "this field is not known"}, jumped_ms=7)
     options = record.Options(
         *("x", 1, 1.0, 1.0, {}), hooks=False, functions=False, usage=False, faults=[]
@@ -141,9 +141,7 @@ def test_the_page_says_what_was_left_out() -> None:
     assert "Left out: priorities, this field is not known" in result.page(told)
 
 
-def test_a_place_that_always_has_another_message_is_given_up(
-    older: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_never_empty_place_is_given_up(older: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "MAX_DRAIN_SECONDS", 0.05)
     scene = Scene(older, "singles", scenes()["singles"], "v", 1)
     monkeypatch.setattr(scene, "_take_all", lambda client, place: 1)
@@ -154,7 +152,7 @@ def test_a_place_that_always_has_another_message_is_given_up(
     assert scene.played.undrained == ["orders"]
 
 
-def test_a_late_group_that_cannot_be_made_is_given_up(
+def test_an_impossible_late_group_is_given_up(
     older: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "MAX_OPENS", 2)

@@ -24,7 +24,7 @@ def test_waves_are_as_long_as_the_minutes_allow(
     assert (planned.play_seconds, planned.lasts_minutes) == (seconds, lasts)
 
 
-def test_a_run_that_kills_says_that_it_waits_for_the_sweep() -> None:
+def test_a_killing_run_plans_its_wait_for_the_sweep() -> None:
     chosen = [*scenes().values()]
 
     assert plan(5, chosen, kills=True).lasts_minutes == 8.5

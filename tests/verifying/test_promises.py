@@ -11,7 +11,7 @@ from cirrusmq_local.verifying.scenes import scenes
 PAGE = Path(__file__).parents[2] / "infra/manual/promises.md"
 
 
-def test_each_row_has_an_id_that_the_result_names() -> None:
+def test_each_row_has_an_id_named_by_the_result() -> None:
     rows = re.findall(r"^\| `([a-z-]+)` \|", PAGE.read_text(), re.M)
     assert rows == [*PROMISES]
     assert len(set(rows)) == len(rows)
@@ -23,7 +23,7 @@ def test_checks_are_of_promises() -> None:
     assert {*NEEDS} <= {*JUDGES}
 
 
-def test_each_promise_that_is_judged_has_a_scene() -> None:
+def test_each_judged_promise_has_a_scene() -> None:
     from cirrusmq_local.verifying.played import Played
     from cirrusmq_local.verifying.remote import Remote, Service
 

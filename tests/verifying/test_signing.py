@@ -24,7 +24,7 @@ def test_a_signed_result_is_good_also_when_it_was_written_and_read(tmp_path: Pat
     assert (tmp_path / "key.pem").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_key_that_is_there_is_used_again(tmp_path: Path) -> None:
+def test_an_existing_key_is_used_again(tmp_path: Path) -> None:
     first, second = copy.deepcopy(RESULT), copy.deepcopy(RESULT)
     sign(first, tmp_path / "key.pem")
     sign(second, tmp_path / "key.pem")
@@ -32,7 +32,7 @@ def test_a_key_that_is_there_is_used_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["messages", "format", "added"])
-def test_a_result_that_was_changed_is_not_good(tmp_path: Path, name: str) -> None:
+def test_a_changed_result_is_not_good(tmp_path: Path, name: str) -> None:
     result = copy.deepcopy(RESULT)
     sign(result, tmp_path / "key.pem")
     result[name] = 2
@@ -43,7 +43,7 @@ def test_a_result_that_was_changed_is_not_good(tmp_path: Path, name: str) -> Non
 @pytest.mark.parametrize(
     "signature", [None, {}, {"algorithm": "none"}, {"algorithm": "Ed25519", "value": "xx"}]
 )
-def test_what_has_no_signature_is_not_good(signature: Any) -> None:
+def test_a_result_without_signature_is_not_good(signature: Any) -> None:
     with pytest.raises(BadSignature):
         check({**RESULT, "signature": signature})
 

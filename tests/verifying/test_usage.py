@@ -29,7 +29,7 @@ def _played(name: str, prefix: str) -> Played:
 
 
 @pytest.mark.parametrize(("sent", "broken"), [(1, True), (2, False), (4, False), (5, True)])
-def test_a_count_is_between_what_is_known_and_what_is_possible(sent: int, broken: bool) -> None:
+def test_a_count_is_between_the_known_and_the_possible_one(sent: int, broken: bool) -> None:
     played = _played("singles", "v-1-singles-")
     counted = Counter({("v-1-singles-orders", "sent"): sent, ("orders", "sent"): 100})
 
@@ -47,7 +47,7 @@ def test_a_count_may_be_nothing() -> None:
     assert shown["sent"] == {"metered": 0, "at_least": 2, "at_most": 4}
 
 
-def test_exports_have_what_was_metered(tmp_path: Path) -> None:
+def test_exports_have_the_metered_usage(tmp_path: Path) -> None:
     world = World()
     shop = world.client("shop")
     shop.put("/queues/orders")

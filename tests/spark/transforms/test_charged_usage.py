@@ -75,7 +75,7 @@ def test_a_tier_begins_hour_by_hour_and_within_an_hour_by_resource(spark: SparkS
     }
 
 
-def test_what_documents_have_comes_first(spark: SparkSession) -> None:
+def test_billed_usage_comes_first(spark: SparkSession) -> None:
     rows = [use("2026-11-01 08:00", 4), use("2026-11-30 08:00", 10, "queue:z", billed=True)]
     found = charged(spark, rows).where("NOT billed")
     assert pieces(found) == {("queue:q", "2026-11-01 08:00", 2, 4, Decimal("0.16"))}

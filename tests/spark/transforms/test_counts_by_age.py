@@ -41,7 +41,7 @@ def test_each_state_by_its_times(spark: SparkSession) -> None:
     ) == {"active": 3, "delayed": 1, "kept": 6, "dead": 1, "expired": 2, "rewindable": 0}
 
 
-def test_what_is_deleted_can_be_rewound_until_its_time(spark: SparkSession) -> None:
+def test_a_deleted_message_is_rewindable_until_its_time(spark: SparkSession) -> None:
     assert sums(
         spark,
         message(0, rewind_until_ms=NOW + 1),

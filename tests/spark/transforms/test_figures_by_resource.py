@@ -50,7 +50,7 @@ def test_a_probe_has_an_age_only_while_its_subscription_retries(spark: SparkSess
     }
 
 
-def test_a_key_that_names_no_partition_ends_the_job(spark: SparkSession) -> None:
+def test_a_key_without_a_partition_ends_the_job(spark: SparkSession) -> None:
     rows = frame(spark, SCHEMA, [counted("Q#q", 1, 1)])
     with pytest.raises(PySparkException, match=BAD_RECORD):
         figures_by_resource(rows, NOW).collect()

@@ -87,7 +87,7 @@ def test_a_delivery_state_has_no_message_and_other_items_have_no_row(spark: Spar
     assert rows_of(rows, "key", "retrying", "probe_sent_ms", "v") == {("S#sub", True, 17, None)}
 
 
-def test_the_queues_settings_say_what_can_be_rewound(spark: SparkSession) -> None:
+def test_the_queues_settings_limit_rewindable_messages(spark: SparkSession) -> None:
     settings = {"account": "acme", "kind": "queue", "name": "n", "deleted": False, "purged_ms": 0}
     resources = frame(
         spark,
@@ -136,7 +136,7 @@ def test_a_number_of_a_list_is_read_however_it_is_written_and_is_null_if_it_is_n
 
 @pytest.mark.usefixtures("as_deployed")
 @pytest.mark.parametrize("name", ["w", "r", "z"])
-def test_a_number_that_no_figure_needs_is_refused_too(spark: SparkSession, name: str) -> None:
+def test_a_bad_number_needed_by_no_figure_is_refused_too(spark: SparkSession, name: str) -> None:
     """A deleted message is in no sum, and generated code works out what is needed alone."""
     found = items(spark, MESSAGES, parcel("Q#q#0", 0) | {name: {"L": [{"N": "x"}]}})
     counts = counts_by_age(messages(found), SENT)
@@ -155,9 +155,7 @@ def test_a_number_that_no_figure_needs_is_refused_too(spark: SparkSession, name:
         {"v": {"L": [{"N": "1"}, {"S": "1"}]}},
     ],
 )
-def test_a_parcel_that_lacks_something_is_an_error(
-    spark: SparkSession, more: dict[str, Any]
-) -> None:
+def test_a_malformed_parcel_is_an_error(spark: SparkSession, more: dict[str, Any]) -> None:
     rows = messages(items(spark, MESSAGES, parcel("Q#q#0", 5, 6) | more))
     with pytest.raises(Exception, match="BAD_RECORD"):
         rows.collect()

@@ -19,7 +19,7 @@ def use(hour: str, charge: str, **more: object) -> Values:
     return {**row, "charge": Decimal(charge), **more}
 
 
-def test_the_last_day_is_of_whole_hours_and_the_month_of_what_it_bills(
+def test_the_last_day_is_of_whole_hours_and_the_month_of_its_charges(
     spark: SparkSession,
 ) -> None:
     rows = [

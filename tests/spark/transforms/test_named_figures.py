@@ -19,7 +19,7 @@ def named(identity: str, kind: str, name: str, **more: object) -> Values:
     return {**row, **settings, **more}
 
 
-def test_a_resource_has_its_name_and_zeros_where_nothing_is_kept(spark: SparkSession) -> None:
+def test_a_resource_has_its_name_and_zeros_without_messages(spark: SparkSession) -> None:
     figures = frame(
         spark,
         SCHEMA,

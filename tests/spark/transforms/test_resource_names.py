@@ -45,7 +45,7 @@ def test_a_queue_and_its_receivers_have_its_settings(spark: SparkSession) -> Non
     }
 
 
-def test_a_resource_that_will_be_forgotten_is_deleted(spark: SparkSession) -> None:
+def test_a_resource_with_an_expiry_is_deleted(spark: SparkSession) -> None:
     gone = resource("old", "queue", "orders") | {"expires_at": {"N": "17"}}
     names = resource_names(items(spark, DIRECTORY, gone, resource("new", "queue", "orders")))
     assert rows_of(names, "id", "deleted") == {("old", True), ("new", False)}

@@ -40,7 +40,7 @@ def test_an_hour_far_above_the_busiest_of_four_weeks_is_unusual(spark: SparkSess
     }
 
 
-def test_what_is_new_or_small_is_not_unusual(spark: SparkSession) -> None:
+def test_new_or_small_use_is_not_unusual(spark: SparkSession) -> None:
     rows = [
         *[use(f"2026-11-{day:02} 10:00", 1, "queue:new") for day in range(23, 29)],
         use("2026-11-30 06:00", 90_000, "queue:new"),

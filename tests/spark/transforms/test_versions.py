@@ -74,7 +74,7 @@ def texts(items: DataFrame) -> set[tuple[Any, ...]]:
     return rows_of(shown, "sk", "text")
 
 
-def test_versions_are_the_images_that_exports_show_and_their_times(directory: Table) -> None:
+def test_versions_are_the_images_of_exports_and_their_times(directory: Table) -> None:
     image = directory.image
     whole = directory.whole(MORNING, image("a", "1"))
     window = directory.window(
@@ -116,7 +116,7 @@ def test_windows_add_change_and_remove_items(directory: Table) -> None:
     }  # fmt: skip
 
 
-def test_a_window_that_begins_before_the_whole_export_brings_nothing_old_back(
+def test_a_window_begun_before_the_whole_export_brings_nothing_old_back(
     directory: Table,
 ) -> None:
     image = directory.image

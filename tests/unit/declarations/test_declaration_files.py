@@ -157,7 +157,7 @@ def problems(text: str) -> list[tuple[int, str]]:
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line_and_its_field(
+def test_a_fault_is_told_with_its_line_and_its_field(
     lines: list[str], line: int, problem: str
 ) -> None:
     found = problems("\n".join(lines))
@@ -165,7 +165,7 @@ def test_what_is_wrong_is_told_with_its_line_and_its_field(
     assert found[0][1].startswith(problem)
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_all_faults_are_told_at_once() -> None:
     text = "version: 1\nqueues:\n  a: {delay_seconds: -1}\n  b: {ordered: 3}\n  c: {}\n"
     assert [line for line, _ in problems(text)] == [3, 4]
 
@@ -184,7 +184,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         ("[" * 5_000, 1, ""),
     ],
 )
-def test_a_text_that_is_no_such_yaml_is_refused(text: str, line: int, problem: str) -> None:
+def test_unsupported_yaml_is_refused(text: str, line: int, problem: str) -> None:
     with pytest.raises(TextError) as refused:
         yaml_text.load(text)
     assert refused.value.line == line
@@ -218,7 +218,7 @@ JSON = st.recursive(
 
 @settings(derandomize=True, max_examples=200, deadline=None)
 @given(value=JSON)
-def test_what_is_written_is_read_again(value: object) -> None:
+def test_written_values_are_read_again(value: object) -> None:
     assert yaml_text.load(yaml_text.dump({"held": value}))[0] == {"held": value}
 
 

@@ -55,7 +55,7 @@ def test_a_condition_holds_of_these_values_alone(
             assert passes({"a": {"b": {"x": [condition]}}}, deep) is expected, value
 
 
-def test_what_is_absent_is_absent_at_every_depth() -> None:
+def test_an_absent_member_is_absent_at_every_depth() -> None:
     absent, there = {"a": {"b": [{"exists": False}]}}, {"a": {"b": [{"exists": True}]}}
     for body in ("{}", '{"a": 1}', '{"a": {}}', '{"a": []}', '{"a": [1, {}]}', '{"a": null}'):
         assert passes(absent, body)
@@ -127,7 +127,7 @@ def test_an_or_with_operators_or_with_one_element_is_a_name() -> None:
         *("[" * 100_000, '{"a":' * 100_000),
     ],
 )
-def test_a_body_that_is_no_object_passes_nothing(body: str | bytes) -> None:
+def test_a_non_object_body_passes_nothing(body: str | bytes) -> None:
     assert not passes({"a": [{"exists": False}]}, body)
     filter = compile_filter({"body_policy": {"a": ["x"]}}, "tags")
     assert why_not(filter, Filterable((), "", {}, body)) == "the body is no JSON object"
@@ -161,7 +161,7 @@ def test_bytes_of_an_object_are_one_and_long_numbers_are_exact() -> None:
         ),
     ],
 )
-def test_what_is_no_policy_is_refused_with_its_place(policy: Any, reason: str) -> None:
+def test_an_invalid_policy_is_refused_with_its_place(policy: Any, reason: str) -> None:
     assert refused(policy).startswith(reason)
 
 
@@ -249,7 +249,7 @@ def test_a_value_without_a_type_is_a_text_and_the_number_in_it(
     assert filter.matches(Filterable((), "", write({"TAGS": Typed("String", value)}))) is expected
 
 
-def test_a_clause_says_which_members_are_missed() -> None:
+def test_a_clause_lists_the_missed_members() -> None:
     policy = {"a": ["x"], "b": {"c": ["x"]}, "$or": [{"d": ["x"]}, {"e": ["x"]}]}
     filter = compile_filter({"body_policy": policy}, "tags")
     assert why_not(filter, Filterable((), "", {}, '{"b": {"c": "x"}}')) == (

@@ -30,7 +30,7 @@ REFUSED = [(kind, member) for kind in KINDS for member in GOOD if (kind, member)
 
 
 @pytest.mark.parametrize(("kind", "member"), TAKEN)
-def test_a_member_that_the_source_knows_is_taken_and_shown(kind: Source, member: str) -> None:
+def test_a_member_known_to_the_source_is_taken_and_shown(kind: Source, member: str) -> None:
     given = {member: GOOD[member]}
     assert compile_filter(given, kind).normalized() == given
 
@@ -153,7 +153,7 @@ def test_a_refusal_names_the_parameter_and_keeps_the_reason() -> None:
         ),
     ],
 )
-def test_an_invalid_filter_is_told_what_would_do(
+def test_an_invalid_filter_is_told_the_valid_form(
     filter: dict[str, object], kind: Source, detail: str
 ) -> None:
     with pytest.raises(InvalidFilter) as refused:
@@ -169,13 +169,13 @@ def test_an_invalid_filter_is_told_what_would_do(
         ({"é": 5}, "filter: '\\xe9' is not a member of a filter"),
     ],
 )
-def test_what_is_no_filter_at_all_is_told_so(filter: Any, detail: str) -> None:
+def test_a_value_of_another_shape_is_told_so(filter: Any, detail: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
         compile_filter(filter, "tags")
     assert refused.value.detail == detail
 
 
-def test_filters_that_were_written_alike_are_equal_and_others_are_not() -> None:
+def test_filters_written_alike_are_equal_and_others_are_not() -> None:
     for kind, member in TAKEN:
         given = {member: GOOD[member]}
         assert compile_filter(given, kind) == compile_filter(dict(given), kind)

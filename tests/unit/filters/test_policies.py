@@ -186,7 +186,7 @@ def test_one_of_the_alternatives_must_hold_beside_all_names() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_is_no_policy_is_refused_with_its_place(policy: Any, reason: str) -> None:
+def test_an_invalid_policy_is_refused_with_its_place(policy: Any, reason: str) -> None:
     with pytest.raises(InvalidFilter) as refused:
         compile_filter({"policy": policy}, "tags")
     assert (refused.value.parameter, refused.value.detail) == ("filter", reason)
@@ -203,7 +203,7 @@ def test_a_policy_at_its_limits_is_taken() -> None:
         assert passes({"a": [number]}, {"a": str(number)})
 
 
-def test_a_policy_that_is_nested_deeply_is_refused_without_a_crash() -> None:
+def test_a_deeply_nested_policy_is_refused_without_a_crash() -> None:
     policy: dict[str, Any] = {"a": ["x"]}
     for _ in range(5_000):
         policy = {"$or": [policy, {"b": ["x"]}]}
@@ -235,13 +235,13 @@ def test_a_policy_is_of_topics_and_may_be_beside_sql() -> None:
         compile_filter({"policies": policy}, "tags")
 
 
-def test_policies_that_say_the_same_are_equal() -> None:
+def test_policies_of_the_same_meaning_are_equal() -> None:
     one = compile_filter({"policy": {"a": ["x"], "b": ["y"]}}, "tags")
     assert one == compile_filter({"policy": {"b": ["y"], "a": ["x"]}}, "tags")
     assert one != compile_filter({"policy": {"a": ["y"], "b": ["y"]}}, "tags")
 
 
-def test_a_clause_says_which_names_are_missed() -> None:
+def test_a_clause_lists_the_missed_names() -> None:
     policy = {"a": ["x"], "b": ["x"], "$or": [{"c": ["x"]}, {"d": ["x"]}]}
     filter = compile_filter({"policy": policy}, "tags")
     assert why_not(filter, Filterable((), "", {"a": "x"})) == "policy: no condition holds of b, $or"

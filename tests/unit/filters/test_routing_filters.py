@@ -122,7 +122,7 @@ def test_a_routing_key_beyond_the_limits_is_refused(key: object) -> None:
 
 
 @pytest.mark.parametrize("key", BEYOND_THE_LIMIT)
-def test_a_binding_key_beyond_the_limits_is_refused_and_told_which(key: object) -> None:
+def test_a_binding_key_beyond_the_limits_is_refused_with_its_number(key: object) -> None:
     with pytest.raises(InvalidFilter, match="key 2"):
         compile_filter({"binding_keys": ["good", key]}, "routing_key")
 

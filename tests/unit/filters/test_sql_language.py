@@ -61,7 +61,7 @@ def test_keywords_ignore_case() -> None:
     assert result("a bEtween 1 AND 2 and b Not iN ('x')", a="1", b="y") == "true"
 
 
-def test_words_that_are_no_keywords_here_are_names() -> None:
+def test_unreserved_words_are_names() -> None:
     assert result("like = 'x' AND escape = 'y'", like="x", escape="y") == "true"
 
 
@@ -152,7 +152,7 @@ def test_and_binds_closer_than_or() -> None:
         "a OR FALSE",
     ],
 )
-def test_an_absent_attribute_is_null_and_so_is_what_is_made_of_it(sql: str) -> None:
+def test_an_absent_attribute_and_its_expressions_are_null(sql: str) -> None:
     assert result(sql, b="x") == "null"
 
 
@@ -304,7 +304,7 @@ def test_between_with_an_absent_bound_is_null_unless_the_other_decides() -> None
     assert result("a BETWEEN 5 AND b", a="4", b="abc") == "false"
 
 
-def test_bounds_that_are_equal_or_not_both_literals_are_taken() -> None:
+def test_equal_bounds_and_bounds_of_attributes_are_taken() -> None:
     assert result("a BETWEEN 2 AND 2", a="2") == "true"
     assert result("a BETWEEN -2 AND -1", a="-1") == "true"
     assert result("a BETWEEN b AND 1", a="1", b="2") == "false"
@@ -360,7 +360,7 @@ def test_huge_exponents_in_a_text_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["true", "TRUE", "tRuE"])
-def test_beside_a_boolean_text_that_says_true_is_true(text: str) -> None:
+def test_beside_a_boolean_a_text_of_true_is_true(text: str) -> None:
     assert result("a = TRUE", a=text) == "true"
     assert result("TRUE = a", a=text) == "true"
     assert result("a <> FALSE", a=text) == "true"

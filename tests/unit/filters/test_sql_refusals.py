@@ -197,12 +197,12 @@ def test_64_levels_are_taken_and_one_more_is_not(opening: str, inside: str, clos
         compile_sql(nested(450))
 
 
-def test_levels_end_where_their_parenthesis_does() -> None:
+def test_levels_end_with_their_parenthesis() -> None:
     assert outcome(" OR ".join(["NOT (a = 'x')"] * 100), {"a": "x"}) == "false"
 
 
 @pytest.mark.parametrize("first", ["(TRUE)", "NOT TRUE", "NOT (TRUE)", "- - 5 = 5"])
-def test_levels_that_ended_make_no_room_for_others(first: str) -> None:
+def test_ended_levels_make_no_room_for_others(first: str) -> None:
     def deep(inside: str) -> str:
         return "(" * 62 + first + " AND " + inside + ")" * 62
 
@@ -217,7 +217,7 @@ def test_mixed_levels_add_up() -> None:
         compile_sql("(" + "NOT (" * 32 + "TRUE" + ")" * 33)
 
 
-def test_the_deepest_filter_fits_on_a_stack_that_is_half_used() -> None:
+def test_the_deepest_filter_fits_on_a_half_used_stack() -> None:
     level = "FALSE OR TRUE AND TRUE = ("
     deepest = level * 64 + "TRUE" + ")" * 64
 
@@ -252,7 +252,7 @@ def test_long_chains_are_no_levels() -> None:
     ],
     ids=lambda sql: sql[:12],
 )
-def test_what_is_long_and_wrong_is_refused_at_once(sql: str) -> None:
+def test_a_long_wrong_filter_is_refused_at_once(sql: str) -> None:
     started = time.process_time()
     with pytest.raises(InvalidFilter):
         compile_sql(sql)

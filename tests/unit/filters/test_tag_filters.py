@@ -99,7 +99,7 @@ def test_an_expression_names_tags_between_double_bars(expression: str, tags: set
         ["a"],
     ],
 )
-def test_an_expression_that_does_not_parse_is_refused(expression: object) -> None:
+def test_an_unparsable_expression_is_refused(expression: object) -> None:
     with pytest.raises(InvalidFilter, match="tag_expression"):
         compile_filter({"tag_expression": expression}, "tags")
 
@@ -126,7 +126,7 @@ def test_a_filter_with_too_many_tags_or_no_list_is_refused(tags: object) -> None
 
 
 @pytest.mark.parametrize("tag", NOT_TAGS)
-def test_a_filter_with_a_bad_tag_is_refused_and_told_which(tag: object) -> None:
+def test_a_filter_with_a_bad_tag_is_refused_with_its_number(tag: object) -> None:
     with pytest.raises(InvalidFilter, match="tag 2"):
         compile_filter({"tags": ["good", tag]}, "tags")
 
@@ -167,7 +167,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("tag", "fault"), FAULTS)
-def test_what_is_wrong_with_a_tag_is_told(tag: object, fault: str) -> None:
+def test_the_fault_of_a_tag_is_told(tag: object, fault: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
         check_tags([tag], "tags")
     assert refused.value.detail == f"tags[0]: {fault}"
@@ -176,7 +176,7 @@ def test_what_is_wrong_with_a_tag_is_told(tag: object, fault: str) -> None:
     assert unfit.value.detail == f"tags: tag 2: {fault}"
 
 
-def test_a_blank_and_what_stands_beside_the_surrogates_are_characters() -> None:
+def test_a_blank_and_the_neighbours_of_surrogates_are_characters() -> None:
     tags = ("a b", " ", "\ud7ff", "\ue000", "~", "\x80")
     assert check_tags(tags, "tags") == tags
 
@@ -191,7 +191,7 @@ def test_a_blank_and_what_stands_beside_the_surrogates_are_characters() -> None:
         ({"tag_expression": "a||"}, "tag_expression: tag 2: must have 1 to 16 characters, not 0"),
     ],
 )
-def test_a_refusal_names_the_member_and_what_would_do(
+def test_a_refusal_names_the_member_and_its_valid_form(
     filter: dict[str, object], detail: str
 ) -> None:
     with pytest.raises(InvalidFilter) as refused:

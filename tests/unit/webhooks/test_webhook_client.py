@@ -204,7 +204,7 @@ def test_an_empty_body_is_sent_with_its_length(serve: Serve, make_poster: MakePo
     assert make_poster().post(server.url(), HEADERS, b"").error is None
 
 
-def test_a_header_that_would_begin_another_is_a_fault_of_ours(
+def test_a_header_with_a_line_break_is_a_fault_of_ours(
     serve: Serve, make_poster: MakePoster
 ) -> None:
     server = serve(answering(OK))
@@ -245,7 +245,7 @@ def test_any_other_status_is_a_failure_named_by_its_number(
     assert "secret" not in repr(outcome)
 
 
-def test_an_answer_that_is_a_failure_has_a_sample_without_secrets(
+def test_a_failing_answer_has_a_sample_without_secrets(
     serve: Serve, make_poster: MakePoster
 ) -> None:
     head = b"Content-Type: text/plain\r\nX-Request-Id: r-7\r\nSet-Cookie: id=1\r\n"
@@ -337,7 +337,7 @@ def test_an_interim_answer_alone_is_no_answer(serve: Serve, make_poster: MakePos
     assert (outcome.status, outcome.error) == (None, "connection")
 
 
-def test_a_change_of_protocol_that_nobody_asked_for_is_a_failure_and_ends_the_connection(
+def test_an_unrequested_change_of_protocol_is_a_failure_and_ends_the_connection(
     serve: Serve, make_poster: MakePoster
 ) -> None:
     server = serve(answering(b"HTTP/1.1 101 Switching\r\n\r\n" + OK, OK))
@@ -362,7 +362,7 @@ def test_a_change_of_protocol_that_nobody_asked_for_is_a_failure_and_ends_the_co
         b"\x16\x03\x01" * 100 + b"\n",
     ],
 )
-def test_what_is_no_answer_in_http_is_a_failure(
+def test_an_answer_outside_http_is_a_failure(
     serve: Serve, make_poster: MakePoster, answer: bytes
 ) -> None:
     server = serve(answering_once(answer))
@@ -434,7 +434,7 @@ def test_a_connection_in_doubt_is_not_used_again(
     assert server.connections == 3
 
 
-def test_a_connection_that_the_server_closed_meanwhile_costs_nothing(
+def test_a_connection_closed_by_the_server_meanwhile_costs_nothing(
     serve: Serve, make_poster: MakePoster
 ) -> None:
     requests: list[bytes] = []
@@ -453,7 +453,7 @@ def test_a_connection_that_the_server_closed_meanwhile_costs_nothing(
     assert [request[-1:] for request in requests] == [b"1", b"2"]
 
 
-def test_a_request_whose_answer_had_begun_is_not_repeated(
+def test_a_request_with_a_begun_answer_is_not_repeated(
     serve: Serve, make_poster: MakePoster
 ) -> None:
     def script(conn: socket.socket, number: int) -> None:
@@ -471,7 +471,7 @@ def test_a_request_whose_answer_had_begun_is_not_repeated(
     assert server.connections == 1
 
 
-def test_a_new_connection_that_breaks_is_a_failure_at_once(
+def test_a_broken_new_connection_is_a_failure_at_once(
     serve: Serve, make_poster: MakePoster
 ) -> None:
     def script(conn: socket.socket, number: int) -> None:
@@ -541,7 +541,7 @@ def test_a_refused_connection_is_an_outcome(make_poster: MakePoster) -> None:
     assert (outcome.status, outcome.error) == (None, "connection")
 
 
-def test_of_several_addresses_the_first_that_answers_is_taken(
+def test_of_several_addresses_the_first_answering_one_is_taken(
     serve: Serve, make_poster: MakePoster
 ) -> None:
     server = serve(answering(OK))
@@ -624,7 +624,7 @@ def test_an_attempt_may_last_15_seconds() -> None:
     ],
     ids=["silence", "status", "header", "headers", "interim answers"],
 )
-def test_an_answer_that_does_not_come_is_given_up(
+def test_a_missing_answer_is_given_up(
     serve: Serve, make_poster: MakePoster, script: Script
 ) -> None:
     server = serve(script)
@@ -644,7 +644,7 @@ def test_an_answer_that_does_not_come_is_given_up(
     ],
     ids=["length", "chunks", "trailers", "to the end"],
 )
-def test_a_body_that_drips_is_cut_off_and_the_status_counts(
+def test_a_dripping_body_is_cut_off_and_the_status_counts(
     serve: Serve, make_poster: MakePoster, script: Script
 ) -> None:
     server = serve(script)
@@ -680,7 +680,7 @@ def test_of_a_huge_body_little_is_read(serve: Serve, make_poster: MakePoster, he
     assert sum(sent) < 20_000_000
 
 
-def test_a_subscriber_that_does_not_read_is_given_up(serve: Serve, make_poster: MakePoster) -> None:
+def test_a_non_reading_subscriber_is_given_up(serve: Serve, make_poster: MakePoster) -> None:
     server = serve(deaf)
     poster = make_poster(timeout_seconds=LIMIT_SECONDS)
     outcome = post_within_the_limit(poster, server.url(), b"x" * 30_000_000)
@@ -703,14 +703,14 @@ def accepting_nobody() -> Iterator[int]:
                 conn.close()
 
 
-def test_a_connection_that_is_never_accepted_is_given_up(make_poster: MakePoster) -> None:
+def test_a_never_accepted_connection_is_given_up(make_poster: MakePoster) -> None:
     with accepting_nobody() as port:
         poster = make_poster(timeout_seconds=LIMIT_SECONDS)
         outcome = post_within_the_limit(poster, f"http://127.0.0.1:{port}/")
     assert outcome.error == "timeout"
 
 
-def test_an_address_that_never_accepts_leaves_time_for_the_others(
+def test_a_never_accepting_address_leaves_time_for_the_others(
     serve: Serve, make_poster: MakePoster
 ) -> None:
     with accepting_nobody() as port:
@@ -752,7 +752,7 @@ def test_a_name_without_an_address_is_an_outcome(make_poster: MakePoster, fault:
     assert make_poster(resolver=names_of()).post("https://a.example/", {}, b"").error == "dns"
 
 
-def test_a_resolver_that_hangs_is_given_up(
+def test_a_hanging_resolver_is_given_up(
     make_poster: MakePoster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resolution, "LOOKUPS", 2)
@@ -919,7 +919,7 @@ def test_a_certificate_for_the_address_does_for_a_url_with_the_address(
     assert poster.post(server.url("good.example"), HEADERS, b"x").error == "tls"
 
 
-def test_an_authority_that_is_not_known_is_not_believed(
+def test_an_unknown_authority_is_not_believed(
     serve: Serve, make_poster: MakePoster, authority: Authority
 ) -> None:
     server = serve(answering(OK), authority.serving(x509.DNSName("good.example")))
@@ -942,7 +942,7 @@ def test_a_server_without_tls_gets_no_request(serve: Serve, trusting: MakePoster
 
 
 @pytest.mark.parametrize("drip", [b"", b"\x16"])
-def test_a_handshake_that_does_not_come_is_given_up(
+def test_an_unfinished_handshake_is_given_up(
     serve: Serve, trusting: MakePoster, drip: bytes
 ) -> None:
     def script(conn: socket.socket, number: int) -> None:
@@ -959,7 +959,7 @@ def test_a_handshake_that_does_not_come_is_given_up(
     assert post_within_the_limit(poster, url).error == "timeout"
 
 
-def test_a_body_that_drips_under_tls_is_cut_off(
+def test_a_dripping_body_under_tls_is_cut_off(
     serve: Serve, trusting: MakePoster, authority: Authority
 ) -> None:
     server = serve(
@@ -971,7 +971,7 @@ def test_a_body_that_drips_under_tls_is_cut_off(
 
 
 @pytest.mark.parametrize("over_tls", [False, True])
-def test_a_subscriber_that_reads_drop_by_drop_is_given_up(
+def test_a_slowly_reading_subscriber_is_given_up(
     serve: Serve, trusting: MakePoster, authority: Authority, over_tls: bool
 ) -> None:
     def script(conn: socket.socket, number: int) -> None:

@@ -37,7 +37,7 @@ def billing(content_format: str = "json") -> Subscription:
     )
 
 
-def test_a_json_delivery_says_where_the_message_comes_from() -> None:
+def test_a_json_delivery_names_the_source_of_its_message() -> None:
     headers, body = delivered(Message(body='täxt "1"\n', tags=("red", "blue")))
     assert json.loads(body) == {
         "TopicOwner": "acme",
@@ -128,7 +128,7 @@ def test_every_value_survives_as_a_header_of_a_simplified_delivery() -> None:
     assert len(headers) == len(attributes)
 
 
-def test_headers_of_attributes_are_bounded_and_say_what_they_leave_out() -> None:
+def test_headers_of_attributes_are_bounded_and_count_the_left_out_ones() -> None:
     attributes: dict[str, str | bytes] = {f"a{n}": "é" * 512 for n in range(9)}
     attributes["small"] = "here"
     headers = attribute_headers(attributes)
@@ -147,7 +147,7 @@ def test_headers_of_attributes_are_bounded_and_say_what_they_leave_out() -> None
     assert len(json.loads(body)["msgAttributes"]) == 10
 
 
-def test_attributes_have_what_long_tags_leave_of_the_headers() -> None:
+def test_attributes_fill_the_headers_room_left_by_long_tags() -> None:
     attributes: dict[str, str | bytes] = {f"a{n}": "x" * 1_000 for n in range(4)}
     few = Message(body="x", attributes=attributes, tags=("t" * 64,) * 10)
     many = Message(body="x", attributes=attributes, tags=("é" * 64,) * 10)
