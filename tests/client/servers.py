@@ -8,7 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 
-from tests.certificates import make_certificate
+from cryptography.x509 import DNSName
+from tests.certificates import Authority
 
 
 class Server:
@@ -45,7 +46,9 @@ class Server:
         self._server.daemon_threads = True
         scheme = "http"
         if folder is not None:
-            context, self.authority = make_certificate(folder, host)
+            authority = Authority(folder)
+            self.authority = authority.file
+            context = authority.serving(DNSName(host))
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
             scheme = "https"
         self.url = f"{scheme}://localhost:{self._server.server_port}"

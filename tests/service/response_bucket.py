@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tests.certificates import make_certificate
+from cryptography.x509 import DNSName
+from tests.certificates import Authority
 
 HOST = "cloudformation-custom-resource-response-eucentral1.s3.eu-central-1.amazonaws.com"
 
@@ -22,7 +23,9 @@ class ResponseBucket:
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.statuses: list[int] = []
-        serving, self.authority = make_certificate(folder, HOST)
+        authority = Authority(folder)
+        self.authority = authority.file
+        serving = authority.serving(DNSName(HOST))
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._make_handler())
         self._server.socket = serving.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
