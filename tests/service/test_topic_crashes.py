@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import TestQueue, to_ms
+from tests.service.crashes import before_each_call
 from tests.service.topic_crashes import Crash, Crashes
 from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.transitions import failed
+from cirrusmq.push.poster_lease import acquire
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key, read_parcel
+from cirrusmq.subscriptions.delivery import items as delivery_items
 from cirrusmq.subscriptions.delivery.due_marks import DueMark, marks_key, put_mark
 from cirrusmq_local.testing import Delivery, Subscriber, World
 
@@ -296,6 +299,38 @@ class TestOneAtATime:
             world.settle()
         assert web.show()["counts"]["active"] == 0
         assert len(subscriber.times("x")) >= 2
+
+    @pytest.mark.parametrize("by", ["an invocation", "an execution"])
+    def test_a_poster_overtaken_between_its_read_and_its_lease_posts_nothing(
+        self,
+        world: World,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        monkeypatch: pytest.MonkeyPatch,
+        by: str,
+    ) -> None:
+        topic.subscribe("web", "http")
+        overtaken: list[bool] = []
+
+        def overtake(operation: str, request: Mapping[str, Any]) -> None:
+            if operation == "UpdateItem" and "held_until" in str(request) and not overtaken:
+                overtaken.append(True)
+                (state,) = delivery_items.read_all(world.core)
+                acquired = acquire(world.core, state, "push/another")
+                overtaken[0] = acquired is not None and acquired.mine
+
+        subscriber.down()
+        if by == "an execution":
+            topic.publish("x")
+        posts = len(subscriber.deliveries)
+        before_each_call(world, monkeypatch, overtake)
+        if by == "an invocation":
+            topic.publish("x")
+        schedules.pass_seconds(20)  # the other one holds it for 30
+
+        assert overtaken == [True]
+        assert len(subscriber.deliveries) == posts
 
     @pytest.mark.parametrize("policy", ["backoff", "ordered"])
     def test_in_order_nobody_else_posts_while_one_does(
