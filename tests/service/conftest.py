@@ -95,7 +95,7 @@ class TestQueue:
         """Receive so many at a time and delete them. Returns the bodies in the order received."""
         consumed: list[str] = []
         while some := self.receive(limit, **fields):
-            consumed += [message["body"] for message in some]
+            consumed += bodies(some)
             self.delete(*some)
         return consumed
 
@@ -187,6 +187,11 @@ def usage(world: World) -> dict[str, int]:
             entry = record["M"]
             counted[f"{entry['resource']['S']} {entry['kind']['S']}"] += int(entry["count"]["N"])
     return {name: count for name, count in counted.items() if count}
+
+
+def bodies(messages: list[Message]) -> list[str]:
+    """The bodies of messages that an answer has, in its order."""
+    return [each["body"] for each in messages]
 
 
 def to_ms(time: str) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import MakeQueue, TestQueue, bodies
 from tests.service.test_looking_up import read_units
-from tests.service.test_priorities import bodies, send
+from tests.service.test_priorities import send
 from tests.service.test_rates_by_group import environment
 
 from cirrusmq.model.priority import Rank, level_prefix

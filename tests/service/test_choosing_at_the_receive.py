@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.conftest import MakeQueue, Message, TestQueue, bodies
 from tests.service.test_large_messages import noise
 from tests.service.test_receiving import attempt
 from tests.service.topics import TestTopic
@@ -42,10 +42,6 @@ def walk(queue: TestQueue, limit: int = 16) -> tuple[list[str], int]:
             return sorted(found), calls
         answer = where(queue, limit, after=answer["after"])
     raise AssertionError("it never ends")
-
-
-def bodies(messages: list[Message]) -> list[str]:
-    return [each["body"] for each in messages]
 
 
 def send_colors(queue: TestQueue, *colors: str) -> None:

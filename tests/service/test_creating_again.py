@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from cirrusmq_local.testing.world import Client, World
 
-NewClient = Callable[..., Client]
 QUEUE, TOPIC = "/queues/orders", "/topics/news"
 RECEIVER, GROUP = f"{QUEUE}/receivers/copy", f"{TOPIC}/subscriptions/group"
 URL = f"{TOPIC}/subscriptions/url"

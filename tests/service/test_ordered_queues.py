@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import MakeQueue, TestQueue, bodies
 
 from cirrusmq_local.testing import World
 
@@ -14,10 +14,6 @@ from cirrusmq_local.testing import World
 @pytest.fixture
 def ordered(make_queue: MakeQueue) -> TestQueue:
     return make_queue("orders", ordered=True)
-
-
-def bodies(messages: list[dict[str, Any]]) -> list[str]:
-    return [message["body"] for message in messages]
 
 
 def test_a_group_is_received_in_the_order_of_sending(ordered: TestQueue) -> None:

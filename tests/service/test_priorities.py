@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.conftest import MakeQueue, Message, TestQueue, bodies
 from tests.service.test_receiving import attempt
 from tests.service.topics import TestTopic
 
@@ -25,10 +25,6 @@ def send(queue: TestQueue, *priorities: int | None, **fields: Any) -> list[Messa
         sent += queue.send(f"{priority or 1}", **given, **fields)
         queue.client.world.clock.pass_seconds(0.002)
     return sent
-
-
-def bodies(messages: list[Message]) -> list[str]:
-    return [each["body"] for each in messages]
 
 
 class TestOrder:

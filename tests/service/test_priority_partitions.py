@@ -8,10 +8,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.conftest import MakeQueue, Message, TestQueue, bodies
 from tests.service.crashes import before_each_call
 from tests.service.test_looking_up import read_units
-from tests.service.test_priorities import bodies, send
+from tests.service.test_priorities import send
 from tests.service.test_rates_by_group import environment
 from tests.service.test_receiving import attempt
 from tests.service.topic_crashes import Crash

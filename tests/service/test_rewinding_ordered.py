@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.conftest import MakeQueue, TestQueue, bodies
 from tests.service.crashes import before_each_call, run_in_small_steps
 
 from cirrusmq_local.testing import World
@@ -23,10 +23,6 @@ TRIED_ONCE: dict[str, Any] = {
 @pytest.fixture
 def ordered(make_queue: MakeQueue) -> TestQueue:
     return make_queue("orders", ordered=True, partitions=1, rewind_seconds=3_600)
-
-
-def bodies(messages: list[Message]) -> list[str]:
-    return [message["body"] for message in messages]
 
 
 def send_each(world: World, queue: TestQueue, *numbers: object, group: str = "g") -> None:
