@@ -40,6 +40,8 @@ WEB = "web"
 _WEB = {"protocol": "http", "endpoint": "http://web.example/", "retry": {"policy": "backoff"}}
 _EXECUTE = "execute"
 """In `Lab.asked`, in place of a function: an execution of the state machine."""
+_MAX_ROUNDS = 100
+"""Of an execution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,7 @@ class Lab(Deployment):
     def do(self, client: Client, role: str, event: Event) -> None:
         """Do what a function had another one do."""
         if role == _EXECUTE:
-            execute(self.stage, partial(self._push, client), event)
+            execute(self.stage, partial(self._push, client), event, _MAX_ROUNDS)
             return
         given = {"operation": event["operation"]["id"]} if "operation" in event else dict(event)
         kind, place = describe(role, event)

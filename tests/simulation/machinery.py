@@ -51,13 +51,15 @@ def describe(role: str, event: Event) -> tuple[str, str]:
     )
 
 
-def execute(stage: Stage, push: Callable[[int, Event], Call], given: Event) -> None:
+def execute(
+    stage: Stage, push: Callable[[int, Event], Call], given: Event, max_rounds: int
+) -> None:
     """The state machine: push, then wait, again or done; an error leaves it to the sweep.
 
     push: is given the number of the round.
     """
     state = given
-    for number in range(_MAX_ROUNDS):
+    for number in range(max_rounds):
         if state["action"] == "wait":
             stage.pause(1_000 * int(state["wait_seconds"]))
         call = push(number, state)
@@ -158,4 +160,4 @@ class Functions:
         def push(number: int, state: Event) -> Call:
             return self._run(f"{name}#{number}", "push_slow", state)
 
-        execute(self._deployment.stage, push, given)
+        execute(self._deployment.stage, push, given, _MAX_ROUNDS)
