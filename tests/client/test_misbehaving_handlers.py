@@ -182,7 +182,7 @@ def source(request: pytest.FixtureRequest, client: Client, new_queue: NewQueue, 
 
 
 # A consumer of either kind on each source, by messages and by batches: every pair, not every three.
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("source", "kind", "batches"),
     [

@@ -723,6 +723,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("script", [SENDING, SENDING_ASYNC], ids=["blocking", "asyncio"])
 @pytest.mark.parametrize("end", ["signal", "end"])
 def test_an_ended_process_sends_its_waiting_messages(

@@ -179,7 +179,7 @@ def test_behind_a_poison_message_the_group_stays_healthy(
 
 
 # Of one group a handler has one message at a time, however many workers there are.
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("ordered", "workers", "batch"), [(False, 4, 0), (False, 1, 16), (True, 1, 0), (True, 1, 16)]
 )
@@ -233,6 +233,7 @@ def test_with_one_receive_a_poison_message_dies_alone(
     wait_until(lambda: place.dead_letters() == ["poison"])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "batch"),
     [

@@ -53,10 +53,9 @@ def test_axe_finds_nothing_on_any_page_and_no_page_is_wider_than_its_screen(
     assert look_at(open_console, places[::each]) == {}
 
 
-@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.long)])
-def test_on_a_phone_at_night_neither(open_console: Open, places: list[str], each: int) -> None:
-    """One page in four, and not the same ones: together they have tables, figures and forms."""
-    assert look_at(open_console, places[each // 2 :: each], **ON_A_PHONE) == {}
+@pytest.mark.long
+def test_on_a_phone_at_night_neither(open_console: Open, places: list[str]) -> None:
+    assert look_at(open_console, places, **ON_A_PHONE) == {}
 
 
 def look_at(open_console: Open, places: list[str], **options: Any) -> dict[str, Any]:

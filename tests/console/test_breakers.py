@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import httpx
+import pytest
 from playwright.sync_api import Route, expect
 from tests.console.browsing import Console
 
@@ -38,6 +39,7 @@ def test_a_failing_url_shows_its_open_breaker(
     assert console.findings() == []
 
 
+@pytest.mark.long
 def test_a_failing_function_shows_its_open_breaker(console: Console, queue: str) -> None:
     """The stack runs no functions here: the answer is the service's, with a breaker that opened."""
     opened: dict[str, object] = {"breaker_state": "closed", "breaker_open_since": None}

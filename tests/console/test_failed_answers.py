@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from playwright.sync_api import expect
 from tests.console.browsing import Console
 
 
+@pytest.mark.long
 def test_the_answer_of_a_url_is_on_its_page_with_keep_answers(
     console: Console, service: httpx.Client, topic: str, url: str
 ) -> None:

@@ -128,6 +128,7 @@ def read_again(page: Page, path: str, seconds: int = 5) -> None:
         page.clock.run_for(seconds * 1_000 + 100)
 
 
+@pytest.mark.long
 def test_a_queues_chart_follows_sends_receives_and_deletes(
     console: Console, service: httpx.Client, queue: str
 ) -> None:

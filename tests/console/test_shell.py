@@ -72,6 +72,7 @@ def test_an_unreachable_service_is_told_and_the_page_goes_on_by_itself(console: 
     expect(page.get_by_role("heading", name="Access keys")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_page_tells_its_calls_and_makes_none_while_it_is_hidden(
     console: Console, queue: str
 ) -> None:

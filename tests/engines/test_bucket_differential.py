@@ -93,6 +93,7 @@ def compare(
 _STEPS = st.lists(calls, min_size=5, max_size=25)
 
 
+@pytest.mark.few(1)
 @settings(max_examples=EXAMPLES, suppress_health_check=ONE_FIXTURE_FOR_ALL)
 @given(steps=_STEPS)
 @example(

@@ -78,6 +78,7 @@ def test_a_deployment_builds_and_passes_the_release_with_the_parameters(
     assert ran.given == {"Stage": "test", "Release": new, "Protected": "true"}
 
 
+@pytest.mark.long
 def test_a_new_stack_is_made_without_protection_and_protected_right_behind(
     account: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

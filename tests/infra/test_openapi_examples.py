@@ -1,11 +1,16 @@
-"""Every example of the document is posted and taken, and each call tells what it costs."""
+"""Every example of the document is posted and taken, and each call tells what it costs.
+
+With these costs the document is made: the committed one, and the clients' types, are not stale.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+from openapi.__main__ import texts
 from openapi.operations import OPERATIONS
 from openapi.trial import Tried, Units, counted, tried
 
@@ -45,6 +50,14 @@ def test_every_call_tells_its_cost(made: list[Tried]) -> None:
     life = [units[f"POST {queue}{each}"] for each in ("", "/receive", "/delete")]
     assert sum(written for written, _ in life) == 3
     assert sum(read for _, read in life) == 0.5
+
+
+def test_the_committed_document_and_the_clients_types_are_the_present_ones(
+    root: Path, made: list[Tried]
+) -> None:
+    for path, text in texts(counted_of(made)).items():
+        if (root / path).read_text(encoding="utf-8") != text:
+            pytest.fail(f"{path} is stale: run make openapi")
 
 
 def counted_of(made: list[Tried]) -> Mapping[str, Units]:

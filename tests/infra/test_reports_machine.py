@@ -279,7 +279,7 @@ def test_a_refused_window_becomes_a_whole_export(machine: Machine) -> None:
     assert json.loads(machine.services.objects["/PipelineBucket/chain.json"])["nights"] == 0
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("items", "executors"), [(5, 1), (20_000_000, 8), (200_000_000, 16)])
 def test_jobs_are_as_large_as_the_last_whole_export(
     machine: Machine, items: int, executors: int

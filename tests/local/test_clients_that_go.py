@@ -134,6 +134,7 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("resets", [False, True], ids=["closes", "resets"])
 @pytest.mark.parametrize("kind", ["plain", "sqs"])
 def test_a_receive_of_a_gone_client_takes_no_message(
@@ -151,6 +152,7 @@ def test_a_receive_of_a_gone_client_takes_no_message(
     receives.check()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("resets", [False, True], ids=["closes", "resets"])
 @pytest.mark.parametrize("kind", ["plain", "gzip", "sqs"])
 def test_a_client_gone_at_once_holds_nothing_of_the_first_look(
@@ -168,6 +170,7 @@ def test_a_client_gone_at_once_holds_nothing_of_the_first_look(
     receives.check()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["plain", "sqs"])
 def test_messages_of_an_untaken_answer_go_back_at_once(start: Start, kind: str) -> None:
     """The answer is larger than what the machine takes in for a client that reads nothing."""

@@ -204,6 +204,7 @@ def wait_until(found: Callable[[], Any]) -> Any:
     return held
 
 
+@pytest.mark.long
 def test_a_disk_without_space_is_one_line_and_no_end(start: Start) -> None:
     stack = start("--time-scale", "60")
     client = stack.client()
@@ -256,6 +257,7 @@ def health_of(stack: Any) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("copied", [True, False], ids=["copied", "not copied"])
 def test_a_damaged_log_shows_in_the_services_health_until_it_is_dealt_with(
     start: Start, copied: bool

@@ -249,6 +249,7 @@ def test_a_stop_ends_an_execution_wherever_it_is(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.long
 def test_hundreds_of_executions_run_side_by_side() -> None:
     together = threading.Barrier(200, timeout=30)
 

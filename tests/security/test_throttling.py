@@ -309,6 +309,7 @@ class TestManyEnvironments:
             world.clock.pass_seconds(1)
         return passed
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize(("environments", "calls_each"), [(2, 60), (10, 20), (50, 4), (200, 1)])
     def test_together_they_let_about_the_rate_through(
         self, environments: int, calls_each: int

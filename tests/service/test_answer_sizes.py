@@ -182,6 +182,7 @@ def test_a_groups_messages_fit_into_the_answers(world: World, alice: Client) -> 
     assert received == 100
 
 
+@pytest.mark.few(1)
 def test_a_listing_of_verbose_queues_ends_early_with_a_cursor(alice: Client) -> None:
     label = "\x01" * 250
     verbose = {"description": "\x01" * 256, "labels": {f"{n}{label}": label for n in range(8)}}
@@ -221,6 +222,7 @@ def bills(world: World, run: str, folder: str, invoices: list[Any]) -> str:
     return name
 
 
+@pytest.mark.few(1)
 def test_a_report_too_large_for_an_answer_is_told_in_pages(world: World, alice: Client) -> None:
     lines = [{"resource": f"queue:{number:064d}", "kind": "sent"} for number in range(35_000)]
     months = ("2026-10", "2026-11")

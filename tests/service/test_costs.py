@@ -89,7 +89,7 @@ def test_a_long_wait_costs_a_move_of_one_small_parcel(world: World, queue: TestQ
 class TestParcels:
     """A parcel never exceeds 1 KiB, so that every change of it costs one unit."""
 
-    @pytest.mark.few(2)
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("kind", [{}, {"ordered": True}, {"fair": True}])
     @pytest.mark.parametrize("receivers", [pytest.param(0, marks=pytest.mark.long), 1])
     def test_with_16_messages_with_every_field(

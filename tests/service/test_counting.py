@@ -131,6 +131,7 @@ class TestLongQueues:
         world.run_stream("meter")
         return queue
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("partitions", FEW_AND_FOR_LONG_MANY)
     @pytest.mark.parametrize(
         ("state", "between_s", "lease_seconds"),
@@ -200,7 +201,7 @@ def test_a_long_archive_is_counted_within_40_units(world: World, make_queue: Mak
 class TestBursts:
     """What the meter has not counted yet is approximate, and no less than what was read."""
 
-    @pytest.mark.few(1)
+    @pytest.mark.long
     @pytest.mark.parametrize("state", ["active", "delayed", "inactive"])
     @pytest.mark.parametrize("metered", [0, 0.5])
     def test_a_burst_before_the_meter_says_so(

@@ -122,6 +122,7 @@ class TestOnTime:
         assert len(subscriber.times("now")) == 7
         assert schedules.running == []
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("retry", POLICIES)
     def test_at_a_failing_and_busy_url_it_is_on_time(
         self,

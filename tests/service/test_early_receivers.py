@@ -395,7 +395,7 @@ class TestConsumersMeanwhile:
 
 
 class TestFailures:
-    @pytest.mark.few(3)
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("applied", [False, True])
     @pytest.mark.parametrize("ordered", [False, True])
     def test_an_operation_stopping_anywhere_gives_everything_once(

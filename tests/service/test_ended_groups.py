@@ -90,7 +90,7 @@ def subscription(world: World, topic: TestTopic, make_queue: MakeQueue) -> Group
     return Group("subscription", world, topic, make_queue)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_a_message_behind_many_dead_letters_is_received(group: Group) -> None:
     group.end(60)
     last = group.send()

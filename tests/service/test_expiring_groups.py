@@ -121,6 +121,7 @@ def test_an_unreceived_message_can_be_received_to_its_end(
     assert dead.counts() == {}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("alive", [True, False])
 def test_a_message_behind_an_endless_retry_is_not_lost(
     world: World, topic: TestTopic, dead: TestQueue, alive: bool
@@ -286,6 +287,7 @@ class TestLastMinute:
 
         assert [each["body"] for each in dead.receive_all()] == ["x"]
 
+    @pytest.mark.long
     def test_a_sweep_reads_expired_messages_once(
         self, world: World, topic: TestTopic, dead: TestQueue
     ) -> None:

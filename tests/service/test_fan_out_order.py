@@ -97,6 +97,7 @@ class TestInOrder:
 class TestCrashes:
     """fan_out or the drainer ends at any call of the store, in the midst of parked shares."""
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("role", ["fan_out", "replay"])
     def test_nothing_is_lost_and_nothing_overtakes(self, role: str) -> None:
         at = 0

@@ -84,7 +84,7 @@ def busy(world: World, queue: TestQueue, environments: int) -> Environments:
     return receivers
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("environments", "delay_seconds"), [(1, 0), (10, 0), (3, 5)])
 def test_a_first_delivery_is_seen_within_half_a_second(
     world: World, queue: TestQueue, environments: int, delay_seconds: int
@@ -100,6 +100,7 @@ def test_a_first_delivery_is_seen_within_half_a_second(
     assert max(late.values()) <= delay_seconds + 0.5
 
 
+@pytest.mark.long
 def test_a_first_delivery_is_seen_though_thousands_were_just_received(
     world: World, queue: TestQueue
 ) -> None:
@@ -152,6 +153,7 @@ def test_expired_leases_are_all_seen_within_30_seconds(
     assert received == 40
 
 
+@pytest.mark.long
 def test_once_the_first_is_seen_the_others_follow_without_an_empty_answer(
     world: World, queue: TestQueue
 ) -> None:
@@ -168,6 +170,7 @@ def test_once_the_first_is_seen_the_others_follow_without_an_empty_answer(
     assert sum(answers) == 40
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("how", "held_seconds"),
     [

@@ -86,6 +86,7 @@ def without_gzip(queue: TestQueue) -> TestQueue:
     return TestQueue(plain, queue.name)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "kind",
     [
@@ -212,6 +213,7 @@ def test_the_results_of_deletes_have_room_beside_the_largest_message(queue: Test
 
 
 class TestRefusals:
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("atomic", [True, False])
     def test_a_message_larger_than_any_answer_is_refused_at_the_send(
         self, world: World, queue: TestQueue, topic: TestTopic, atomic: bool,
@@ -382,6 +384,7 @@ class TestOtherWays:
         reply = topic.try_publish([{"body": "x" * 262_145}], transaction=transaction)
         assert (reply.status, reply.code) == (413, "BatchTooLarge")
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("size", [MAX // 16, pytest.param(MAX, marks=pytest.mark.long)])
     @pytest.mark.parametrize("content_format", ["json", "simplified"])
     def test_a_url_gets_them_and_gets_them_again(

@@ -147,6 +147,7 @@ class TestBounds:
             assert reply.status == 200
             assert units <= 1
 
+    @pytest.mark.long
     def test_no_look_up_reads_more_than_fifty_units(
         self, world: World, make_queue: MakeQueue
     ) -> None:

@@ -96,6 +96,7 @@ class TestFunctions:
 
         assert failed.done == ["healthy"]
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG), "plain"])
     def test_a_lost_wake_up_behind_failed_messages_is_found_within_two_minutes(
         self, kind: str
@@ -174,6 +175,7 @@ def hold_all(kind: str, world: World, groups: list[str], body: str = "x") -> Cli
 
 
 class TestReceives:
+    @pytest.mark.long
     @pytest.mark.parametrize("kind", [pytest.param("fair", marks=LONG), "ordered"])
     @pytest.mark.parametrize("seeds", [[1], pytest.param([0, 2, 3, 4, 5], marks=LONG)])
     def test_short_receives_find_the_one_free_group_within_32_looks(
@@ -193,7 +195,7 @@ class TestReceives:
 
 
 class TestFigures:
-    @pytest.mark.few(1)
+    @pytest.mark.long
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG), "plain"])
     def test_the_age_alarm_sees_a_message_behind_all_held_ones(self, kind: str) -> None:
         world = World()
@@ -250,6 +252,7 @@ class Slow:
 class TestAges:
     GROUPS = 9_000
 
+    @pytest.mark.long
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG)])
     @pytest.mark.parametrize("each", [1, pytest.param(30, marks=LONG)])
     def test_a_sweep_is_bounded_and_goes_on_until_the_last_groups_old_message_is_dead(

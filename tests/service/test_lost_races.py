@@ -88,7 +88,7 @@ def test_a_receive_with_one_lost_race_is_full(
     assert (len(slower), len(faster)) == (limit, 1)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", FAIR_OR_NOT)
 @pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize("limit", [1, 4, 16])

@@ -137,6 +137,7 @@ class TestReceives:
         queue.delete(large)
         assert poll(consumer, 2) == ["behind"]
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize(
         "kind", [pytest.param("plain", marks=pytest.mark.long), "fair", "ordered"]
     )
@@ -229,6 +230,7 @@ class TestFunctions:
         assert sum(started.started.values()) == 0  # nobody comes back for them but the sweep
         assert len(queue.receive_all()) == 9
 
+    @pytest.mark.long
     @pytest.mark.parametrize("dead_letters", [pytest.param(False, marks=pytest.mark.long), True])
     def test_a_groups_function_gets_the_others(
         self,

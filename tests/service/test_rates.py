@@ -210,6 +210,7 @@ def test_no_interval_is_less_than_nothing(world: World, alice: Client, queue: Te
 
 
 class TestCosts:
+    @pytest.mark.long
     def test_counting_kept_messages_costs_no_unit_more_with_a_full_hour(
         self, world: World, queue: TestQueue
     ) -> None:

@@ -58,6 +58,7 @@ def test_at_most_max_messages_move(
     assert dead.counts().get("active", 0) == 6 - moved
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("applied", [False, True])
 def test_no_more_than_max_messages_move_whatever_call_fails(
     world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, applied: bool
@@ -220,6 +221,7 @@ def test_a_move_to_a_taken_place_is_not_reported_as_done(dead: TestQueue, queue:
         queue.delete(again)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("applied", [False, True])
 def test_it_survives_the_failure_of_any_call(
     world: World,

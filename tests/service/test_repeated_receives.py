@@ -100,6 +100,7 @@ class TestLongQueues:
         world = World(seed=5, like=first)
         return world, Client(world, authorization)
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("seconds", "others"), [pytest.param(0.5, 0, marks=pytest.mark.long), (29, 40)]
     )
@@ -201,6 +202,7 @@ def test_a_message_late_in_the_wait_is_found_by_its_repeat() -> None:
     assert alice.receive("orders", attempt=token, repeat=True) == [first]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("partitions", [1, 4])
 def test_a_repeat_in_an_ordered_queue_costs_at_most_50_units(partitions: int) -> None:
     world = World()

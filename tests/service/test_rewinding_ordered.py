@@ -31,6 +31,7 @@ def send_each(world: World, queue: TestQueue, *numbers: object, group: str = "g"
         world.clock.pass_seconds(0.1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("earlier", [2, 60])
 def test_they_wait_while_a_later_one_is_held_and_come_once_it_is_settled(
     world: World, ordered: TestQueue, now: Now, earlier: int

@@ -262,6 +262,7 @@ class TestLeaving:
         assert not world.invoked
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.long)])
 def test_an_invocation_cut_off_anywhere_loses_nothing_of_any(step: int, fast: bool) -> None:

@@ -181,6 +181,7 @@ class TestFailures:
 
 
 class TestTime:
+    @pytest.mark.long
     def test_the_oldest_message_is_found_wherever_it_is_though_a_sweep_sees_a_part(
         self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -108,6 +108,7 @@ def test_messages_are_given_up_by_age_whatever_time_the_gauges_take(
     assert (aged.counts(), dead.counts()) == ({}, {"active": 1})
 
 
+@pytest.mark.long
 def test_shares_put_aside_do_not_keep_the_sweep_from_the_rest(
     world: World,
     dead: TestQueue,

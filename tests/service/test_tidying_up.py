@@ -54,7 +54,7 @@ def poison(world: World, queue: TestQueue, count: int) -> None:
         )
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("ordered", [False, True])
 def test_thousands_of_messages_to_be_given_up_hold_no_receive_up(

@@ -83,7 +83,7 @@ class Scene:
             assert errors == ["timeout"] * (attempts - 1) + [None], at
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("policy", "step"),
     [

@@ -84,6 +84,7 @@ class TestWaits:
         assert schedules.started == {web.id: 1}
         assert sum(schedules.rounds.values()) == attempts - 1
 
+    @pytest.mark.long
     def test_a_hundred_failures_at_once_start_one_execution(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
@@ -522,7 +523,7 @@ class TestRescue:
 class TestAnotherPolicy:
     """PATCH may change what a failing message does to the others while it waits."""
 
-    @pytest.mark.few(2)
+    @pytest.mark.few(1)
     @pytest.mark.parametrize(
         ("dies", "seconds"),
         [

@@ -93,6 +93,7 @@ def test_posts_of_a_killed_stack_are_free_when_it_starts_again(
     assert web.show()["counts"]["active"] == 0
 
 
+@pytest.mark.long
 def test_a_push_reads_no_more_for_earlier_deliveries(
     world: World, topic: TestTopic, subscriber: Subscriber
 ) -> None:

@@ -32,6 +32,7 @@ def dead_letters(
 class TestExponentialDecay:
     """1, 2, 4 … 512, 512 … s: 176 retries, about one day."""
 
+    @pytest.mark.long
     def test_after_the_last_retry_the_message_stays_counted_until_it_expires(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
@@ -151,6 +152,7 @@ class TestExponentialDecay:
         schedules.run_out()
         assert [len(subscriber.times(body)) for body in "bcdefgh"] == [2] * 7
 
+    @pytest.mark.long
     def test_the_retries_end_when_the_message_expires(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:

@@ -200,6 +200,7 @@ FAULTS = [
 SEEN_LATER: dict[Fault, str] = {stores_nothing: "receive", spoils_the_body: "receive"}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("role", "fault"), FAULTS, ids=lambda held: getattr(held, "__name__", held)
 )

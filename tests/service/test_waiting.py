@@ -94,7 +94,7 @@ def delay_seconds(world: World, alice: Client, age_seconds: float, monkeypatch: 
     return (world.clock.now_ms() - due_ms) / 1000
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("partitions", [1, 4])
 def test_a_message_ends_a_wait_within_200_ms_however_long_it_has_lasted(
@@ -151,6 +151,7 @@ def is_backlogged(request: pytest.FixtureRequest) -> tuple[World, Client]:
 
 
 class TestHeldGroups:
+    @pytest.mark.few(1)
     def test_a_look_costs_at_most_10_units_however_many_groups_are_held(
         self, is_backlogged: tuple[World, Client]
     ) -> None:
@@ -172,7 +173,7 @@ class TestHeldGroups:
             seconds = (world.clock.now_ms() - began_ms) / 1000
             assert units(world) - before <= 20 + 20 * seconds
 
-    @pytest.mark.few(2)
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("partitions", [1, 4, 16])
     @pytest.mark.parametrize("kind", ["ordered", "fair"])
     @pytest.mark.parametrize("count", [100, 1_000])

@@ -134,7 +134,7 @@ def ages(seed: int) -> list[float]:
 TRIED = [(16, 0), (64, 2_000), (255, -2_000)]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("partitions", "skew_ms"),
     [
@@ -153,6 +153,7 @@ def test_a_message_ends_a_wait_within_200_ms_in_the_median(partitions: int, skew
     assert max(late) - ahead <= 0.4
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("partitions", [16, 64])
 def test_so_does_one_of_an_ordered_queue(partitions: int) -> None:
     apart = Apart(partitions, ordered=True)

@@ -101,6 +101,7 @@ def test_a_passed_long_group_costs_a_page(kind: str) -> None:
     assert walk.pages <= 5
 
 
+@pytest.mark.long
 def test_skipped_parcels_of_a_group_are_not_read() -> None:
     world, source = filled("fair", FIRST_PARCELS * 3)
     last = max(i["sk"]["S"] for i in world.items() if i["pk"]["S"].startswith("Q#"))

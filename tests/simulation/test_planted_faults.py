@@ -58,7 +58,7 @@ def test_a_fault_can_still_be_planted(fault: str, monkeypatch: pytest.MonkeyPatc
     PLANTS[fault].patch(monkeypatch)
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(8)
 @pytest.mark.parametrize("fault", _FAULTS)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seed, violation = _find(fault, monkeypatch)

@@ -50,7 +50,7 @@ RUNS = [
         ),
         *(FAMILY_SEEDS_PER_LONG_TEST, pytest.mark.long),
     ),
-    *_runs(MENDED_SEEDS, 1),
+    *_runs(MENDED_SEEDS, 1, pytest.mark.long),
 ]
 OF_PAIRS = [(0, PAIR_SEEDS), pytest.param(PAIR_SEEDS, PAIR_LONG_SEEDS, marks=pytest.mark.long)]
 

@@ -17,7 +17,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage import walk
 from cirrusmq_local.judging.scenario import Scenario
 
-SEEDS = 8
+SEEDS = 4
 LONG_SEEDS = 120
 
 

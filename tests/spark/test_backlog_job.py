@@ -92,6 +92,7 @@ def assert_ages(figures: dict[str, Any], ages: list[int]) -> None:
         assert figures[f"p{percent}_age_seconds"] == exact >> dropped << dropped
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("as_deployed")
 def test_every_figure_equals_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
     messages = make_messages()

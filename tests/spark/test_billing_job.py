@@ -90,6 +90,7 @@ def assert_equals_recount(output: Path, items: Iterable[Item]) -> None:
     }
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("as_deployed")
 def test_the_job_equals_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
     export = make_usage().export(tmp_path)

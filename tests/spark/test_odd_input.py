@@ -54,6 +54,7 @@ def test_a_self_contradicting_change(tmp_path: Path, jobs: Jobs) -> None:
     assert_refused(ended, f"{window}: item U#0 b: its image has other keys")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("view", ["NEW_AND_OLD_IMAGES", "NEW_IMAGE", None])
 def test_a_removal_needs_no_image(tmp_path: Path, spark: SparkSession, view: str | None) -> None:
     """An item that was written and removed within a window has no image in either view."""

@@ -109,6 +109,7 @@ def single_quotes(lines: list[str]) -> list[str]:
     return [*lines[:_LINE], lines[_LINE].replace('"', "'"), *lines[_LINE + 1 :]]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("table", "change", "words"),
     [
@@ -143,6 +144,7 @@ def resource_record(document: str, sk: str = '{"S":"q"}') -> str:
     return f'{{"Item":{{"pk":{{"S":"I#1"}},"sk":{sk},"document":{document}}}}}'
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("record", "word"),
     [
@@ -161,6 +163,7 @@ def test_records_of_the_directory(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 def test_a_change_without_the_time_of_its_writing(
     tmp_path: Path, jobs: Jobs, messages_export: Path
 ) -> None:
@@ -208,6 +211,7 @@ def test_an_empty_data_file(tmp_path: Path, jobs: Jobs, usage_export: Path, cont
     assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(empty))
 
 
+@pytest.mark.long
 def test_a_time_too_large_to_count_with(tmp_path: Path, jobs: Jobs, messages_export: Path) -> None:
     bad = data_files(messages_export)[1]
     sent = re.compile(r'"t":\{"N":"[^"]*"')
@@ -216,6 +220,7 @@ def test_a_time_too_large_to_count_with(tmp_path: Path, jobs: Jobs, messages_exp
     assert_refused(ended, str(bad), "item ", "t is too large")
 
 
+@pytest.mark.long
 def test_wrong_counts_with_a_right_sum(tmp_path: Path, jobs: Jobs, usage_export: Path) -> None:
     first, second = data_files(usage_export)
     moved = lines_of(second)[-1]

@@ -38,7 +38,7 @@ def test_billing_takes_no_other_table(
 @pytest.mark.parametrize(
     ("messages", "directory", "wrong"),
     [
-        ("usage", None, "Messages"),
+        pytest.param("usage", None, "Messages", marks=pytest.mark.long),
         ("messages", "usage", "Directory"),
         pytest.param("directory", None, "Messages", marks=pytest.mark.long),
         pytest.param("usage", "directory", "Messages", marks=pytest.mark.long),

@@ -324,6 +324,7 @@ def busy_topic(protocol: str) -> dict[str, Units]:
     return heat.hottest(protocol, 20, 48)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protocol", ["queue", pytest.param("pull", marks=pytest.mark.long)])
 def test_no_key_of_a_busy_topic_is_too_hot(protocol: str) -> None:
     for kind, units in busy_topic(protocol).items():
@@ -354,6 +355,7 @@ def test_queues_of_a_topic_do_not_heat_the_attributes_of_their_account() -> None
 # --- CPU of calls
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("row", "asked"),
     [

@@ -103,7 +103,7 @@ def test_an_engine_does_the_same_as_another(session: Any, engines: tuple[Engine,
     assert told.stream_records > 100
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("method", "alter", "kinds"),
     [
