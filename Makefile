@@ -13,7 +13,7 @@ PORT ?= 8080
 DATA ?= .local
 SCALE ?= 1
 ENVIRONMENTS ?= shared
-WORKERS ?= $(shell getconf _NPROCESSORS_ONLN | awk '{ print 2 + ($$1 < 4 ? $$1 : 4) }')
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN | awk '{ print 1 + ($$1 < 4 ? $$1 : 4) }')
 ASKED ?= $(MAKECMDGOALS)
 
 VENV := .venv

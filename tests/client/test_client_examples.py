@@ -94,6 +94,7 @@ def test_messages_sent_soon_are_sent(start: Start, client: Client) -> None:
     assert client.show_queue("orders")["counts"]["active"] == 1_000
 
 
+@pytest.mark.long
 def test_a_message_is_sent_and_handled_in_one_trace(start: Start, wait_until: Wait) -> None:
     traced = start("traced")
     wait_until(lambda: any("delete orders" in line for line in traced.lines))
@@ -106,6 +107,7 @@ def test_a_message_is_sent_and_handled_in_one_trace(start: Start, wait_until: Wa
     assert {"order", "send orders", "process orders", "invoice"} in names.values()
 
 
+@pytest.mark.long
 def test_several_consumers_share_the_produced_orders(start: Start, wait_until: Wait) -> None:
     producing = start("produce")
     assert producing.process.wait(30) == 0
@@ -165,6 +167,7 @@ def test_a_subscription_ships_the_paid_orders(
     client.delete_topic("sales")
 
 
+@pytest.mark.long
 def test_caches_follow_and_go_on_after_a_pause(
     start: Start, client: Client, producer: Producer, tmp_path: Path, wait_until: Wait
 ) -> None:
@@ -189,6 +192,7 @@ def test_caches_follow_and_go_on_after_a_pause(
     client.delete_topic("prices")
 
 
+@pytest.mark.long
 def test_rows_are_sold_once(
     start: Start, client: Client, producer: Producer, orders: str, tmp_path: Path, wait_until: Wait
 ) -> None:

@@ -92,6 +92,7 @@ def test_the_first_page_leads_on_and_has_no_findings(
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
+@pytest.mark.long
 def test_the_page_of_the_api_has_the_sites_head_and_is_dark_at_night(open_console: Open) -> None:
     console = open_console(key=None, color_scheme="dark")
     page = console.page

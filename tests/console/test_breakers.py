@@ -10,6 +10,7 @@ from playwright.sync_api import Route, expect
 from tests.console.browsing import Console
 
 
+@pytest.mark.long
 def test_a_failing_url_shows_its_open_breaker(
     console: Console, service: httpx.Client, topic: str, url: str
 ) -> None:

@@ -40,6 +40,7 @@ def give_up_from_a_group(service: httpx.Client, topic: str) -> str:
     return f"dlq-{id}"
 
 
+@pytest.mark.long
 def test_dead_letters_of_a_subscription_are_told_first_on_every_page_of_queues(
     open_console: Open, account: tuple[httpx.Client, dict[str, Any]], shared_stack: Stack
 ) -> None:

@@ -167,7 +167,7 @@ def test_a_queues_chart_follows_sends_receives_and_deletes(
     assert rates(page)["Sent"][1] == found["Sent"][1]
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "query", "lines", "seconds"),
     [

@@ -196,6 +196,7 @@ def test_attributes_have_the_contracts_ranges_and_refusals_are_beside_their_fiel
     assert (changed["visibility_timeout_seconds"], changed["description"]) == (60, "<b>orders</b>")
 
 
+@pytest.mark.long
 def test_objects_have_a_field_for_each_member_and_fixed_attributes_have_none(
     console: Console, service: httpx.Client, queue: str
 ) -> None:
@@ -270,6 +271,7 @@ def test_a_file_is_sent_in_as_many_calls_as_it_takes(
     assert '{"order":7}' in bodies
 
 
+@pytest.mark.long
 def test_dead_letters_are_chosen_by_reason_and_redriven(
     console: Console, service: httpx.Client, name: str
 ) -> None:
@@ -314,6 +316,7 @@ def test_dead_letters_are_chosen_by_reason_and_redriven(
     )
 
 
+@pytest.mark.long
 def test_purge_and_rewind_tell_their_effect_and_their_progress(
     console: Console, service: httpx.Client, name: str
 ) -> None:

@@ -94,6 +94,7 @@ def test_a_day_and_a_week_are_read_when_they_are_opened(
     assert console.findings() == []
 
 
+@pytest.mark.long
 def test_the_hour_is_read_once_a_minute_however_often_the_figures_are(
     console: Console, counted: str
 ) -> None:

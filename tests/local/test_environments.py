@@ -60,6 +60,7 @@ def test_calls_side_by_side_are_in_different_environments(cores: Cores) -> None:
     functions.stop()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("layout", ["shared", "cloud"])
 def test_a_change_holds_in_every_function_from_its_answer_on(start: Start, layout: str) -> None:
     client = start("--environments", layout).client()

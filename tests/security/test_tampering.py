@@ -162,6 +162,7 @@ def test_a_good_receipt_is_worth_nothing_elsewhere(stage: Stage, holders: list[H
     assert stage.everything() == before
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "number", [FEW, pytest.param(MANY, marks=pytest.mark.long)], ids=["few", "many"]
 )

@@ -187,6 +187,7 @@ def test_a_long_ordered_queue_is_counted_within_40_units(
     assert found["inactive"] == pytest.approx(128, rel=0.6)
 
 
+@pytest.mark.long
 def test_a_long_archive_is_counted_within_40_units(world: World, make_queue: MakeQueue) -> None:
     queue = make_queue(rewind_seconds=600)
     for _ in range(60):

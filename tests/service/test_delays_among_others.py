@@ -40,6 +40,7 @@ def taken(world: World, group: TestSubscription, seconds: int) -> dict[str, int]
 
 
 class TestGroupsInTime:
+    @pytest.mark.few(1)
     def test_a_rewind_before_it_is_due_brings_it_once_and_then(
         self, world: World, topic: TestTopic, group: TestSubscription
     ) -> None:

@@ -117,6 +117,7 @@ def test_a_first_delivery_is_seen_though_thousands_were_just_received(
     assert len(late) == 6
 
 
+@pytest.mark.long
 def test_a_late_send_is_seen_within_half_a_second_of_being_stored(
     world: World, queue: TestQueue
 ) -> None:

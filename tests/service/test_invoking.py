@@ -649,6 +649,7 @@ class Play:
         return {"batchItemFailures": failed}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)])
 def test_a_worker_dying_at_any_call_loses_nothing_and_exceeds_no_bound(step: int) -> None:
     at = 0

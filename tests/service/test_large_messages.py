@@ -194,6 +194,7 @@ def test_a_full_batch_comes_as_fast_as_answers_hold(queue: TestQueue) -> None:
     assert [content(each) for answer in answers for each in answer] == sent
 
 
+@pytest.mark.long
 def test_a_repeated_receive_has_the_same_message(queue: TestQueue) -> None:
     queue.try_send([noise()])
     attempt = "01M7Q5CQG00000000000000001"

@@ -78,6 +78,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 class TestReceives:
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("count", [14, pytest.param(60, marks=pytest.mark.long)])
     @pytest.mark.parametrize("kind", ["plain", pytest.param("fair", marks=pytest.mark.long)])
     def test_others_come_however_many_are_in_front(
@@ -328,6 +329,7 @@ def test_a_reader_of_a_log_without_gzip_gets_a_cursor_to_go_on(
         assert [message["body"] for message in page["messages"]] == ["a", "b"]
 
 
+@pytest.mark.long
 def test_a_peek_goes_on_behind_more_than_a_page_of_them(
     make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

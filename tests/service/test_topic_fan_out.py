@@ -360,6 +360,7 @@ class TestPartitions:
     def wide(self, alice: Client) -> TestTopic:
         return TestTopic(alice, "wide", partitions=200)
 
+    @pytest.mark.long
     def test_records_and_parcels_are_spread_over_all(self, world: World, wide: TestTopic) -> None:
         group = wide.subscribe("group")
         for number in range(120):

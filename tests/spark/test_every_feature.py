@@ -93,7 +93,6 @@ def _kept(counts: Mapping[str, int]) -> Counter[str]:
     return +kept
 
 
-@pytest.mark.usefixtures("as_deployed")
 def test_the_bill_equals_a_plain_recount(tmp_path: Path, jobs: Jobs, used: Used) -> None:
     succeed(jobs.bill(tmp_path, [used.after["Usage"]]))
 

@@ -102,6 +102,7 @@ def test_another_table_is_refused_until_it_is_followed(tmp_path: Path, jobs: Job
     assert totals(output) == [("2026-11", "6.00", None)]
 
 
+@pytest.mark.long
 def test_a_window_alone_is_refused_in_an_empty_output(tmp_path: Path, jobs: Jobs) -> None:
     lone = window(tmp_path, "2026-11-09 01:00", "2026-11-10 01:00", [NIGHTS[8]])
 

@@ -109,7 +109,7 @@ def single_quotes(lines: list[str]) -> list[str]:
     return [*lines[:_LINE], lines[_LINE].replace('"', "'"), *lines[_LINE + 1 :]]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("table", "change", "words"),
     [
@@ -175,6 +175,7 @@ def test_a_change_without_the_time_of_its_writing(
     assert_refused(ended, str(data_files(window.data.parent)[0]), words)
 
 
+@pytest.mark.long
 def test_a_refusal_is_one_line_and_shows_names_as_they_are(tmp_path: Path, jobs: Jobs) -> None:
     for name, record, said in (
         ("two\nlines a%20b", "{oops", "a line is not a record of an export: record 1: {oops"),

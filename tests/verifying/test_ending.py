@@ -95,6 +95,7 @@ def _variables(endpoint: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "ended_by", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.long)]
 )
