@@ -50,6 +50,7 @@ def test_a_just_opened_tab_shows_the_counts_of_the_service(console: Console, cou
     assert sum(line(page, "Published")) == 3
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("place", "lines"),
     [

@@ -146,6 +146,7 @@ def worker(running: dict[str, Any], tmp_path: Path) -> Iterator[Worker]:
     made.end()
 
 
+@pytest.mark.long
 def test_tasks_run_are_retried_and_survive_a_killed_worker(worker: Worker) -> None:
     first = worker.start()
     worker.call("add.delay(1, 2)", "add.delay(3, 4)", "stumble.delay('s')")

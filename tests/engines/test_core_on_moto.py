@@ -197,7 +197,7 @@ def test_an_ordered_queue_keeps_its_order(world: World, alice: Client) -> None:
     assert [message["body"] for message in alice.receive("orders")] == ["2", "3", "4"]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("world", "total", "ordered"),
     [

@@ -118,6 +118,7 @@ def test_every_scenario_is_played_without_a_fault() -> None:
     assert COMPLETE.keys() == PLOTS.keys()
 
 
+@pytest.mark.few(18)
 @pytest.mark.parametrize(("setting", "faults", "complete"), [*_cases()], indirect=["setting"])
 def test_no_order_breaks_a_promise(setting: Setting, faults: int, complete: int) -> None:
     explored = setting.explore(faults)

@@ -151,7 +151,7 @@ def test_only_the_kept_kinds_are_left(session: Any, keep: list[str]) -> None:
     assert {kind for kind, count in what_is_left().items() if count} == set(keep)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("done", range(7))
 def test_a_stopped_removal_goes_on(session: Any, done: int) -> None:
     """Once the stack is gone its name is another's to take: it is found among the deleted ones."""

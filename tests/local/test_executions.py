@@ -311,6 +311,7 @@ def test_a_refused_start_is_the_clients_error(
     assert machine.executions.running == []
 
 
+@pytest.mark.long
 def test_the_interpreter_comes_without_unused_modules() -> None:
     code = (
         "import sys; from cirrusmq_local.cloud import executions; executions.import_interpreter();"

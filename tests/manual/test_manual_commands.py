@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import typer.main
 import yaml
+from _pytest.mark import ParameterSet
 from tests.commands import run_command
 from tests.manual.pages import PAGES, Command, commands, mentioned, scripts
 from tests.stack import COMMAND, Stack, environment
@@ -157,9 +158,14 @@ def terminal(shared_stack: Stack, tmp_path: Path) -> Iterator[Callable[[str], Te
         each.close()
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem
-)
+def _typed() -> Iterator[ParameterSet]:
+    """The pages with commands; those of guides, which wait most, are typed by the long checks."""
+    for page in filter(commands, PAGES):
+        guide = page.stem.startswith(("how-to-", "coming-from-"))
+        yield pytest.param(page, marks=pytest.mark.long if guide else ())
+
+
+@pytest.mark.parametrize("page", [*_typed()], ids=lambda page: page.stem)
 def test_a_pages_commands_give_the_shown_output(
     page: Path, terminal: Callable[[str], Terminal]
 ) -> None:

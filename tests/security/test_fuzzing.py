@@ -118,7 +118,7 @@ def fuzz_in_memory(call: Call, number: int) -> None:
     stage.world.engine.close()
 
 
-@pytest.mark.few(43)
+@pytest.mark.few(15)
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_calls_are_answered_as_the_document_says(call: Call) -> None:
     fuzz_in_memory(call, FEW)

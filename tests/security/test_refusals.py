@@ -90,6 +90,7 @@ def test_a_non_object_body_is_malformed(stage: Stage, call: Call) -> None:
     assert stage.everything() == before
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("call", WITH_BODY, ids=str)
 def test_no_body_makes_a_call_fail(stage: Stage, call: Call) -> None:
     path = call.path({**names_for(stage, call), "receiver": "new", "account": "dora"})
@@ -113,6 +114,7 @@ def test_a_body_is_json_in_utf_8_of_up_to_1_mib(stage: Stage, call: Call) -> Non
     assert stage.everything() == before
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("call", WITH_BODY, ids=str)
 def test_a_gzipped_body_is_inflated_up_to_its_limit_and_no_further(
     stage: Stage, call: Call
@@ -135,6 +137,7 @@ def test_a_gzipped_body_is_inflated_up_to_its_limit_and_no_further(
     assert stage.everything() == before
 
 
+@pytest.mark.few(24)
 @pytest.mark.parametrize("call", NAMING, ids=str)
 def test_a_name_of_another_form_is_refused_by_name(stage: Stage, call: Call) -> None:
     before = stage.everything()
@@ -151,6 +154,7 @@ def test_a_name_of_another_form_is_refused_by_name(stage: Stage, call: Call) -> 
     assert stage.everything() == before
 
 
+@pytest.mark.few(24)
 @pytest.mark.parametrize("call", [call for call in CALLS if "{" in call.route], ids=str)
 def test_no_name_makes_a_call_fail(stage: Stage, call: Call) -> None:
     names = {**names_for(stage, call), "queue": "none", "topic": "none"}
@@ -162,6 +166,7 @@ def test_no_name_makes_a_call_fail(stage: Stage, call: Call) -> None:
                 assert reply.status >= 400, (name, odd)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("call", [call for call in CALLS if call.method == "GET"], ids=str)
 def test_no_query_makes_a_call_fail(stage: Stage, call: Call) -> None:
     path = call.path(names_for(stage, call))

@@ -66,6 +66,7 @@ def test_every_promise_is_kept(first: int, count: int) -> None:
     _check(first, count)
 
 
+@pytest.mark.few(33)
 @pytest.mark.parametrize(("behind", "count"), OF_PAIRS)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_every_promise_is_kept_with_two_features_together(

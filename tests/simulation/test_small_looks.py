@@ -74,6 +74,7 @@ def test_every_promise_is_kept_by_functions_and_in_fair_queues_for_long() -> Non
     check([*with_functions(LONG_SEEDS)[SEEDS:], *fair(LONG_SEEDS)[SEEDS:]])
 
 
+@pytest.mark.long
 def test_a_cut_look_taken_for_a_whole_one_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.spark.transforms.frames import ms
 
 from cirrusmq_reports.backlog_history import plan_history
@@ -32,6 +33,7 @@ def test_an_older_time_is_added_to_its_month() -> None:
     assert [each.part for each in late.rewritten] == ["2026-10"]
 
 
+@pytest.mark.long
 def test_trends_read_as_many_times_after_three_years_as_after_a_week() -> None:
     known: list[int] = []
     parts: list[Part] = []

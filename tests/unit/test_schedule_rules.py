@@ -101,6 +101,7 @@ class TestLocalTimes:
 
         assert following(rule, "2026-10-01T00:00:00Z", 1) == ["2026-10-03T15:30"]
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("limit", [10, pytest.param(2_881, marks=pytest.mark.long)])
     @given(
         st.sampled_from(ZONES),
