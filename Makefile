@@ -13,7 +13,7 @@ PORT ?= 8080
 DATA ?= .local
 SCALE ?= 1
 ENVIRONMENTS ?= shared
-WORKERS ?= $(shell getconf _NPROCESSORS_ONLN | awk '{ print 1 + ($$1 < 4 ? $$1 : 4) }')
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN | awk '{ print ($$1 < 2 ? 2 : $$1 < 6 ? $$1 : 6) }')
 ASKED ?= $(MAKECMDGOALS)
 
 VENV := .venv
@@ -196,16 +196,16 @@ pytest-others:
 	@nice $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
 		-m "not long and not alone" --ignore tests/spark --ignore tests/client
 
-# They wait for nine tenths of their time: of three at a time, one seldom wants a core.
+# They wait for nine tenths of their time: of two at a time, one seldom wants a core.
 pytest-alone:
 	@mkdir -p build
-	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "alone and not long" \
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "alone and not long" \
 		tests/client tests/local > build/pytest-alone.txt 2>&1 \
 		|| { cat build/pytest-alone.txt; exit 1; }
 	@grep ' passed' build/pytest-alone.txt
 
 # The clients' tests wait for four fifths of theirs, so that more run at a time.
-CLIENT_TESTS := -n 4 --dist worksteal -m "not long and not alone" tests/client
+CLIENT_TESTS := -n 3 --dist worksteal -m "not long and not alone" tests/client
 
 pytest-client: pytest-alone
 	@$(BIN)/python -m pytest $(CLIENT_TESTS) > build/pytest-client.txt 2>&1 \
