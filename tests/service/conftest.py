@@ -189,6 +189,13 @@ def usage(world: World) -> dict[str, int]:
     return {name: count for name, count in counted.items() if count}
 
 
+def sweep(world: World, after_seconds: float = 0) -> None:
+    """Let time pass, run the sweep, and all that it begins."""
+    world.clock.pass_seconds(after_seconds)
+    world.run("sweep")
+    world.settle()
+
+
 def bodies(messages: list[Message]) -> list[str]:
     """The bodies of messages that an answer has, in its order."""
     return [each["body"] for each in messages]
@@ -302,6 +309,12 @@ def bucket(world: World) -> Bucket:
 def now(world: World) -> Callable[..., str]:
     """The service's time as answers have it, `seconds` from now."""
     return lambda seconds=0.0: format_time(world.clock.now_ms() + round(seconds * 1000))
+
+
+@pytest.fixture
+def start(now: Callable[..., str]) -> str:
+    """The service's time as the test begins."""
+    return now()
 
 
 @pytest.fixture

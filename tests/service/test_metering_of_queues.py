@@ -53,9 +53,8 @@ def test_a_retrys_wait_is_no_delete(world: World, queue: TestQueue, seconds: int
 
 @pytest.mark.parametrize("seconds", [0, 200])
 def test_a_dead_letter_leaves_one_queue_and_enters_another(
-    world: World, make_queue: MakeQueue, seconds: int
+    world: World, make_queue: MakeQueue, dead: TestQueue, seconds: int
 ) -> None:
-    dead = make_queue("dead")
     queue = make_queue(dead_letter={"queue": "dead", "max_receives": 9})
     queue.send("a")
     world.clock.pass_seconds(seconds)
@@ -267,13 +266,12 @@ def test_deleted_messages_beside_live_ones_are_counted_and_gauged(
 @pytest.mark.parametrize("protocol", ["http", "pull"])
 def test_a_dead_letter_redriven_to_its_subscription_is_no_delete(
     world: World,
-    make_queue: MakeQueue,
+    dead: TestQueue,
     topic: TestTopic,
     subscriber: Subscriber,
     schedules: Schedules,
     protocol: str,
 ) -> None:
-    dead = make_queue("dead")
     retry = {"policy": "custom", "waits": [1]}
     reader = topic.subscribe("reader", protocol, dead_letter_queue="dead", retry=retry)
     subscriber.down()

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.service.conftest import TestQueue
+from tests.service.conftest import TestQueue, sweep
 
 from cirrusmq_local.testing import World
 
@@ -66,8 +66,7 @@ def test_the_sweep_starts_abandoned_operations_again(world: World, queue: TestQu
     operation = queue.start("purge")
     world.invoked.clear()  # the invocation is lost
 
-    world.run("sweep")
-    world.settle()
+    sweep(world)
 
     assert queue.client.get(f"/operations/{operation}").json["state"] == "succeeded"
 
@@ -95,7 +94,6 @@ def test_a_long_operation_goes_on_for_more_runs_than_lambda_allows_a_loop(
     assert world.dropped == []
     assert queue.client.get(f"/operations/{operation}").json["state"] == "running"
 
-    world.run("sweep")
-    world.settle()
+    sweep(world)
 
     assert queue.client.get(f"/operations/{operation}").json["state"] == "succeeded"

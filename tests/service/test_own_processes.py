@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.service.conftest import TestQueue
+from tests.service.conftest import TestQueue, sweep
 
 from cirrusmq.base.formats import FORMAT, WRITTEN_FORMAT
 from cirrusmq.runtime.core import Core
@@ -364,8 +364,7 @@ class TestPolicy:
             world.engine.execute("PutItem", {"TableName": world.tables.messages, "Item": item})
 
         queue.client.post("/queues/orders/messages/receive", {"max": 16, "wait_seconds": 0})
-        world.run("sweep")
-        world.settle()
+        sweep(world)
 
         assert other.bodies() == ["b"]
         own, world.own = world.own, None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import TestQueue
 from tests.service.test_receiving import after
-from tests.service.topics import Schedules, TestSubscription, TestTopic
+from tests.service.topics import Schedules, TestSubscription, TestTopic, failing_url
 
 from cirrusmq.push import poster_lease
 from cirrusmq_local.testing import Client, Subscriber, World
@@ -55,9 +55,7 @@ class TestPausing:
         schedules: Schedules,
         retry: dict[str, Any],
     ) -> None:
-        web = topic.subscribe("web", "http", retry=retry)
-        subscriber.down()
-        topic.publish("sick")
+        web = failing_url(topic, subscriber, "sick", retry=retry)
         schedules.pass_seconds(5)
         attempts = len(subscriber.deliveries)
         call(web, "pause")
@@ -88,9 +86,9 @@ class TestPausing:
     def test_an_execution_waking_at_the_end_of_a_pause_is_replaced(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
-        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [5, 3, 600]})
-        subscriber.down()
-        topic.publish("sick")
+        web = failing_url(
+            topic, subscriber, "sick", retry={"policy": "custom", "waits": [5, 3, 600]}
+        )
         schedules.pass_seconds(3)
         call(web, "pause")
         schedules.pass_seconds(3)  # the execution wakes, and ends
@@ -149,10 +147,8 @@ class TestPausing:
     def test_the_sweep_finds_waiting_messages_if_the_worker_of_a_resume_is_lost(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
-        web = topic.subscribe("web", "http")
         schedules = Schedules(world, sweeps=True)
-        subscriber.down()
-        topic.publish("sick")
+        web = failing_url(topic, subscriber, "sick")
         schedules.pass_seconds(40)
         call(web, "pause")
         schedules.pass_seconds(700)  # the sweep leaves it alone
@@ -237,8 +233,7 @@ class TestRetryingNow:
         schedules: Schedules,
         retry: dict[str, Any],
     ) -> None:
-        web = topic.subscribe("web", "http", retry=retry)
-        subscriber.down()
+        web = failing_url(topic, subscriber, retry=retry)
         for number in range(5):
             topic.publish(str(number))
         schedules.pass_seconds(5)
@@ -256,9 +251,7 @@ class TestRetryingNow:
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         retry = {"policy": "custom", "waits": [600, 20, 60, 60]}
-        web = topic.subscribe("web", "http", retry=retry)
-        subscriber.down()
-        topic.publish("a")
+        web = failing_url(topic, subscriber, "a", retry=retry)
         topic.publish("b")
         schedules.pass_seconds(10)
         call(web, "retry")
@@ -297,9 +290,7 @@ class TestRetryingNow:
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         retry = {"policy": "custom", "waits": [900] * 3}
-        web = topic.subscribe("web", "http", retry=retry, max_in_flight=1)
-        subscriber.down()
-        topic.publish("sick")
+        web = failing_url(topic, subscriber, "sick", retry=retry, max_in_flight=1)
         schedules.pass_seconds(1)
         call(web, "pause")
         for number in range(40):
@@ -326,8 +317,7 @@ class TestRetryingNow:
     def test_more_marks_than_a_page_are_all_taken(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
-        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [900] * 3})
-        subscriber.down()
+        web = failing_url(topic, subscriber, retry={"policy": "custom", "waits": [900] * 3})
         for number in range(200):
             topic.publish(str(number))
         schedules.pass_seconds(1)

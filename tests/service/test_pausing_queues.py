@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import MakeQueue, TestQueue, sweep
 from tests.service.test_receiving import after
 from tests.service.topics import TestTopic
 
@@ -135,18 +135,12 @@ class TestAges:
         world.clock.pass_seconds(400)
         pause(queue)
         for _ in range(3):
-            world.clock.pass_seconds(1_000)
-            world.run("sweep")
-            world.settle()
+            sweep(world, after_seconds=1_000)
         pause(queue, False)
-        world.clock.pass_seconds(100)
-        world.run("sweep")
-        world.settle()
+        sweep(world, after_seconds=100)
 
         assert (dead.counts(), queue.counts()) == ({}, {"active": 1})
-        world.clock.pass_seconds(200)
-        world.run("sweep")
-        world.settle()
+        sweep(world, after_seconds=200)
         assert [each["dead_letter"]["reason"] for each in dead.receive()] == ["max_age"]
         assert queue.receive() == []
 
@@ -158,9 +152,7 @@ class TestAges:
         queue.send("x")
         world.settle()
         queue.delete(*queue.receive())
-        world.clock.pass_seconds(5_000)
-        world.run("sweep")
-        world.settle()
+        sweep(world, after_seconds=5_000)
 
         queue.client.patch(f"{queue.path}/receivers/audit", {"paused": False})
         assert queue.bodies(receiver="audit") == ["x"]
@@ -195,12 +187,9 @@ class TestFunctions:
         pause(queue)
         queue.send("x")
         world.settle()
-        world.run("sweep")
-        world.settle()
+        sweep(world)
         assert called == []
 
         pause(queue, False)
-        world.clock.pass_seconds(60)
-        world.run("sweep")
-        world.settle()
+        sweep(world, after_seconds=60)
         assert called == ["x"]

@@ -103,9 +103,8 @@ def test_a_page_passing_over_much_is_empty_and_has_a_cursor(
 
 class TestDeadLetters:
     def test_they_are_chosen_by_reason_source_and_age(
-        self, world: World, make_queue: MakeQueue
+        self, world: World, make_queue: MakeQueue, dead: TestQueue
     ) -> None:
-        dead = make_queue("dead")
         first = make_queue("first", dead_letter={"queue": "dead", "max_receives": 5})
         second = make_queue("second", dead_letter={"queue": "dead", "max_receives": 5})
         second.add_receiver("copy")
@@ -131,9 +130,8 @@ class TestDeadLetters:
         assert bodies(dead, older_than_seconds=5, younger_than_seconds=6) == []
 
     def test_a_subscriptions_are_chosen_by_its_topic_and_name(
-        self, topic: TestTopic, make_queue: MakeQueue
+        self, topic: TestTopic, dead: TestQueue
     ) -> None:
-        dead = make_queue("dead")
         for name in ("one", "two"):
             group = topic.subscribe(name, dead_letter_queue="dead", filter={"tags": [name]})
             topic.publish(name, tags=[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, Message, TestQueue, bodies
+from tests.service.conftest import MakeQueue, Message, TestQueue, bodies, sweep
 from tests.service.test_receiving import attempt
 from tests.service.topics import TestTopic
 
@@ -146,9 +146,8 @@ class TestWithOthers:
         assert queue.client.delete(path).status == 204
 
     def test_dead_letters_keep_it_and_bring_it_back(
-        self, world: World, make_queue: MakeQueue
+        self, world: World, make_queue: MakeQueue, dead: TestQueue
     ) -> None:
-        dead = make_queue("dead")
         queue = make_queue(priorities=8, dead_letter={"queue": "dead", "max_receives": 5})
         send(queue, 7)
         queue.act("dead-letter", *queue.receive(), reason="bad")
@@ -162,9 +161,7 @@ class TestWithOthers:
     def test_a_receiver_from_the_beginning_too(self, world: World, queue: TestQueue) -> None:
         send(queue, 1, 16, 7)
         queue.add_receiver("audit", start="earliest")
-        world.clock.pass_seconds(60)
-        world.run("sweep")
-        world.settle()
+        sweep(world, after_seconds=60)
         assert bodies(queue.receive(receiver="audit")) == ["16", "7", "1"]
 
     def test_copies_of_a_topic_have_the_lowest(self, queue: TestQueue, topic: TestTopic) -> None:
@@ -188,14 +185,11 @@ class TestWithOthers:
         assert queue.receive() == []
 
     def test_old_messages_are_given_up_on_every_level(
-        self, world: World, make_queue: MakeQueue
+        self, world: World, make_queue: MakeQueue, dead: TestQueue
     ) -> None:
-        dead = make_queue("dead")
         queue = make_queue(priorities=4, dead_letter={"queue": "dead", "max_age_seconds": 300})
         send(queue, 4, 1)
-        world.clock.pass_seconds(302)
-        world.run("sweep")
-        world.settle()
+        sweep(world, after_seconds=302)
         assert (len(dead.receive()), queue.counts()) == (2, {})
 
     def test_a_function_gets_the_highest_first(self, world: World, make_queue: MakeQueue) -> None:
@@ -205,8 +199,7 @@ class TestWithOthers:
         queue.patch(paused=True)
         send(queue, 1, 4, 2)
         queue.patch(paused=False)
-        world.run("sweep")
-        world.settle()
+        sweep(world)
         assert got == ["4", "2", "1"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.service.buckets import Bucket, give_bucket
-from tests.service.conftest import MakeQueue
+from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.test_costs import b64
 from tests.service.topics import TestSubscription, TestTopic
 
@@ -19,11 +19,6 @@ from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 from cirrusmq_local.testing import Client, World
 
 _chance = random.Random(2)
-
-
-@pytest.fixture
-def bucket(world: World) -> Bucket:
-    return give_bucket(world, 16_384)
 
 
 def large(count: int = 1) -> list[dict[str, Any]]:
@@ -124,10 +119,9 @@ def test_queues_in_need_of_a_send_get_a_reference(
 
 
 def test_a_message_with_a_group_of_its_own_goes_back_to_it(
-    topic: TestTopic, make_queue: MakeQueue, bucket: Bucket
+    topic: TestTopic, make_queue: MakeQueue, dead: TestQueue, bucket: Bucket
 ) -> None:
     """Its object has no group; an unordered dead-letter queue between does not lose it."""
-    dead = make_queue("dead")
     queue = make_queue(ordered=True, dead_letter={"queue": "dead", "max_receives": 9})
     topic.subscribe("copy", "queue", endpoint="orders")
     messages = large(2)

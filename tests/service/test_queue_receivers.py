@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue, to_ms
+from tests.service.conftest import MakeQueue, TestQueue, sweep, to_ms
 from tests.service.crashes import BrokenStore, before_transactions
 
 from cirrusmq_local.testing import World
@@ -408,9 +408,7 @@ def test_a_receiver_with_a_stopped_creation_gets_the_earlier_messages(
             assert logged.client.put(path, {"start": "earliest"}).status in (200, 201)
         elif logged.client.get(path).status == 404:
             continue  # nothing of it was stored
-        world.clock.pass_seconds(60)
-        world.run("sweep")
-        world.settle()
+        sweep(world, after_seconds=60)
 
         assert logged.bodies(receiver=f"r{calls}") == ["old"]
         if not store.failed:
@@ -440,8 +438,7 @@ def test_a_deleted_queue_takes_its_receivers_along(
     assert all("expires_at" in item for item in resources)
 
 
-def test_an_undeletable_queue_keeps_its_receivers(make_queue: MakeQueue) -> None:
-    dead = make_queue("dead")
+def test_an_undeletable_queue_keeps_its_receivers(make_queue: MakeQueue, dead: TestQueue) -> None:
     make_queue(dead_letter={"queue": "dead", "max_receives": 1})
     dead.add_receiver("copy")
 

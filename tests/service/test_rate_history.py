@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue, to_ms
+from tests.service.conftest import MakeQueue, TestQueue, sweep, to_ms
 from tests.service.topics import TestTopic
 
 from cirrusmq.storage.counters import rates_in, read_all_counters
@@ -36,9 +36,7 @@ def hourly(client: Client, hours: int, named: str = "queues=orders") -> dict[str
 def sweep_for(world: World, seconds: int) -> None:
     """Let time pass, with a sweep every ten minutes."""
     for _ in range(seconds // 600):
-        world.clock.pass_seconds(600)
-        world.run("sweep", {})
-        world.settle()
+        sweep(world, after_seconds=600)
 
 
 def days(world: World) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue, to_ms, usage
+from tests.service.conftest import MakeQueue, TestQueue, sweep, to_ms, usage
 from tests.service.crashes import before_each_call
 from tests.service.topics import TestTopic
 
@@ -219,9 +219,7 @@ class TestCosts:
             queue.send(*"ab")
             queue.delete(*queue.receive()[:1])
             assert world.write_units(lambda: world.run_stream("meter")) == 4
-            world.clock.pass_seconds(FIVE_MINUTES / 4)
-            world.run("sweep")
-            world.settle()
+            sweep(world, after_seconds=FIVE_MINUTES / 4)
 
     def test_rates_alone_are_added_behind_the_record_for_one_unit_each(
         self, world: World, queue: TestQueue

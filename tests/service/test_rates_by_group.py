@@ -14,12 +14,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.test_clock_skew import SkewedClock
 from tests.service.test_fair_queues import fill, groups
 from tests.service.test_looking_up import read_units
-from tests.service.test_rates_of_queues import (
-    next_second,
-    noted_by_second,
-    received,
-    sweep_for_minutes,
-)
+from tests.service.test_rates_of_queues import next_second, received
 
 from cirrusmq_local.testing import World
 
@@ -196,18 +191,6 @@ class TestEnvironments:
         fill(queue, "loud", 8)
         with environment(world, loser):
             assert receive_all(queue) == {"loud": 4}
-
-
-class TestFunctions:
-    def test_they_keep_to_it(self, world: World, make_queue: MakeQueue) -> None:
-        attributes = {"partitions": 1, "rate": 3, "invoke": {"function": "handler"}}
-        queue = make_queue("orders", fair=True, **attributes)
-        by_second = noted_by_second(world)
-        fill(queue, "loud", 8)
-        sweep_for_minutes(world, 6)
-
-        assert sum(by_second.values()) == 8
-        assert max(by_second.values()) <= 3
 
 
 class TestDeadLetters:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tests.service.conftest import MakeQueue, TestQueue
+import pytest
+from tests.service.conftest import MakeQueue, TestQueue, sweep
 
 from cirrusmq.access.source_rates import (
     MAX_HELD,
@@ -35,25 +36,6 @@ def next_second(world: World) -> None:
 def forget(world: World) -> None:
     """Go on as another environment, which knows nothing of what was taken."""
     world.core.memories.pop(RateMemory, None)
-
-
-def noted_by_second(world: World) -> Counter[int]:
-    """How many messages functions are given in each second from now on."""
-    by_second: Counter[int] = Counter()
-
-    def handle(event: dict[str, Any]) -> None:
-        by_second[world.clock.now_ms() // 1_000] += len(event["Records"])
-
-    world.handle = handle
-    return by_second
-
-
-def sweep_for_minutes(world: World, count: int) -> None:
-    for _ in range(count):
-        world.settle()
-        world.clock.pass_seconds(60)
-        world.run("sweep")
-    world.settle()
 
 
 def test_an_environment_remembers_a_bounded_number_of_rates() -> None:
@@ -223,13 +205,24 @@ class TestReceives:
         assert received(queue, where={"name": "a", "value": "1"}) == 1
         assert [received(queue) for _ in range(2)] == [2, 0]
 
-    def test_functions_keep_to_it(self, world: World, make_queue: MakeQueue) -> None:
-        queue = make_queue(receive_rate=3, partitions=1, invoke={"function": "handler"})
-        by_second = noted_by_second(world)
-        next_second(world)
-        queue.send(*["x"] * 8)
+    @pytest.mark.parametrize(
+        "rates", [{"receive_rate": 3}, {"fair": True, "rate": 3}], ids=["of the queue", "by group"]
+    )
+    def test_functions_keep_to_it(
+        self, world: World, make_queue: MakeQueue, rates: dict[str, Any]
+    ) -> None:
+        queue = make_queue(partitions=1, invoke={"function": "handler"}, **rates)
+        by_second: Counter[int] = Counter()
 
-        sweep_for_minutes(world, 6)
+        def handle(event: dict[str, Any]) -> None:
+            by_second[world.clock.now_ms() // 1_000] += len(event["Records"])
+
+        world.handle = handle
+        next_second(world)
+        queue.send(*["x"] * 8, group="loud")
+        world.settle()
+        for _ in range(6):
+            sweep(world, after_seconds=60)
 
         assert sum(by_second.values()) == 8
         assert max(by_second.values()) <= 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import TestQueue
+from tests.service.conftest import TestQueue, sweep
 from tests.service.topics import Schedules, TestSubscription, TestTopic
 
 from cirrusmq.queues import operations
@@ -175,9 +175,7 @@ def test_a_run_with_stops_or_lost_answers_puts_none_twice(
     started = ask(group, *(each["id"] for each in published)).json["operation"]
     world.settle()
     for _ in range(20):
-        world.clock.pass_seconds(61)
-        world.run("sweep")
-        world.settle()
+        sweep(world, after_seconds=61)
     shown = world.client("alice").get(f"/operations/{started}").json
     assert (shown["state"], shown["done"]) == ("succeeded", 6)
     assert sorted(each["body"] for each in group.receive()) == list("abcdef")
@@ -193,9 +191,7 @@ def test_the_operation_tells_of_messages_gone_meanwhile(
     monkeypatch.setattr(operations, "resume", lambda *_: None)
     started = ask(group, message["id"]).json["operation"]
     monkeypatch.undo()
-    world.clock.pass_seconds(90_000)
-    world.run("sweep")
-    world.settle()
+    sweep(world, after_seconds=90_000)
     shown = world.client("alice").get(f"/operations/{started}").json
     assert (shown["state"], shown["done"]) == ("succeeded", 0)
     assert shown["detail"] == "1 messages are gone from the topic's log"
@@ -257,12 +253,3 @@ class TestRefusals:
         group.delete(*group.receive())
         world.clock.pass_seconds(86_401)
         assert ask(group, message["id"]).code == "MessageNotFound"
-
-    def test_a_key_needs_to_manage_it(self, world: World, topic: TestTopic) -> None:
-        group = topic.subscribe("all")
-        (message,) = topic.publish("one")
-        bob = world.client("bob")
-        topic.client.put("/topics/news/grants/bob", {"permission": "info"})
-        reply = bob.post("/topics/alice:news/subscriptions/all/redeliver", {"ids": [message["id"]]})
-        assert reply.status == 403
-        group.delete(*group.receive())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, Message, TestQueue
 from tests.service.crashes import crash
-from tests.service.topics import Schedules, TestTopic
+from tests.service.topics import Schedules, TestTopic, failing_url
 
 from cirrusmq.base.limits import TOPIC_LIFE_SECONDS
 from cirrusmq_local.testing import Subscriber, World
@@ -379,9 +379,7 @@ class TestSubscriptions:
         schedules: Schedules,
     ) -> None:
         retry = {"policy": "custom", "waits": [1]}
-        topic.subscribe("web", "http", retry=retry, dead_letter_queue="dead")
-        subscriber.down()
-        topic.publish("x")
+        failing_url(topic, subscriber, "x", retry=retry, dead_letter_queue="dead")
         schedules.pass_seconds(200)
         subscriber.up()
         dead.client.post(f"{dead.path}/redrive")

@@ -26,6 +26,12 @@ def text(size: int, seed: int = 1) -> str:
     return random.Random(seed).randbytes(size // 2).hex()
 
 
+@pytest.fixture
+def token(world: World) -> str:
+    """An attempt that begins with the test."""
+    return attempt(world)
+
+
 LARGE = [{"body": text(5_000)}]
 MESSAGES: list[dict[str, Any]] = [
     {"body": "a", "tags": ["t"]},
@@ -35,9 +41,8 @@ MESSAGES: list[dict[str, Any]] = [
 
 class TestAttempts:
     def test_a_repeat_stores_nothing_and_answers_the_same(
-        self, world: World, queue: TestQueue
+        self, world: World, queue: TestQueue, token: str
     ) -> None:
-        token = attempt(world)
         first = queue.try_send(MESSAGES, attempt=token)
         before = world.items()
         world.clock.pass_seconds(100)
@@ -51,10 +56,9 @@ class TestAttempts:
 
     @pytest.mark.parametrize("size", [1, 5_000])
     def test_a_repeat_finds_held_or_partly_deleted_messages(
-        self, world: World, queue: TestQueue, size: int
+        self, world: World, queue: TestQueue, token: str, size: int
     ) -> None:
         messages = [{"body": "a" * size}, {"body": "b" * size, "delay_seconds": 1}]
-        token = attempt(world)
         first = queue.try_send(messages, attempt=token)
         world.clock.pass_seconds(1)
         held = queue.receive_all()
@@ -71,9 +75,8 @@ class TestAttempts:
         assert set(ids) <= {each["id"] for each in first.json["messages"]}
 
     def test_consumed_messages_come_again_under_the_same_id(
-        self, world: World, queue: TestQueue
+        self, queue: TestQueue, token: str
     ) -> None:
-        token = attempt(world)
         first = queue.try_send(MESSAGES, attempt=token)
         queue.delete(*queue.receive_all())
 
@@ -94,8 +97,7 @@ class TestAttempts:
         assert "2026-11-18T11:06:40.000Z" in reply.json["detail"]
         assert world.items() == []
 
-    def test_another_request_is_another_send(self, world: World, queue: TestQueue) -> None:
-        token = attempt(world)
+    def test_another_request_is_another_send(self, queue: TestQueue, token: str) -> None:
         ids = set()
         for messages in (MESSAGES, MESSAGES[:1], [{"body": "b"}]):
             sent = queue.try_send(messages, attempt=token).json["messages"]
@@ -104,16 +106,14 @@ class TestAttempts:
         assert len(ids) == 4
         assert queue.bodies() == ["a", "a", "b", "b"]
 
-    def test_another_queues_send_is_another_send(self, world: World, make_queue: MakeQueue) -> None:
-        token = attempt(world)
+    def test_another_queues_send_is_another_send(self, make_queue: MakeQueue, token: str) -> None:
         ids = {
             make_queue(name).try_send(MESSAGES, attempt=token).json["messages"][0]["id"]
             for name in ("one", "two")
         }
         assert len(ids) == 2
 
-    def test_the_order_of_fields_does_not_count(self, world: World, queue: TestQueue) -> None:
-        token = attempt(world)
+    def test_the_order_of_fields_does_not_count(self, queue: TestQueue, token: str) -> None:
         queue.try_send(MESSAGES, attempt=token)
 
         again = [
@@ -176,9 +176,8 @@ class TestAttempts:
         assert world.items() == before
 
     def test_a_repeat_finds_the_first_after_the_delay_changed(
-        self, world: World, queue: TestQueue
+        self, world: World, queue: TestQueue, token: str
     ) -> None:
-        token = attempt(world)
         first = queue.try_send(MESSAGES, attempt=token)
         queue.patch(delay_seconds=5)
 
@@ -190,9 +189,8 @@ class TestAttempts:
 
     @pytest.mark.parametrize("size", [1, 2_000])
     def test_a_repeat_finds_messages_moved_to_a_retrys_wait(
-        self, world: World, queue: TestQueue, size: int
+        self, world: World, queue: TestQueue, token: str, size: int
     ) -> None:
-        token = attempt(world)
         queue.try_send([{"body": "x" * size}], attempt=token)
         queue.give_back(*queue.receive(), delay_seconds=100)
         world.clock.pass_seconds(99)
@@ -217,11 +215,9 @@ class TestAttempts:
         assert world.items() == []
 
     def test_a_repeat_finds_messages_among_the_dead_letters(
-        self, world: World, make_queue: MakeQueue
+        self, make_queue: MakeQueue, dead: TestQueue, token: str
     ) -> None:
-        dead = make_queue("dead")
         queue = make_queue(dead_letter={"queue": "dead", "max_receives": 1})
-        token = attempt(world)
         queue.try_send([{"body": "x"}], attempt=token)
         queue.act("dead-letter", *queue.receive())
 
@@ -231,10 +227,9 @@ class TestAttempts:
         assert len(dead.receive_all()) == 1
 
     def test_an_attempt_keeps_the_first_answer_with_deduplication_ids(
-        self, world: World, queue: TestQueue
+        self, queue: TestQueue, token: str
     ) -> None:
         (earlier,) = queue.send("earlier", deduplication_id="k")
-        token = attempt(world)
         messages = [{"body": "a"}, {"body": "b", "deduplication_id": "k"}]
 
         first = queue.try_send(messages, attempt=token)
@@ -246,10 +241,9 @@ class TestAttempts:
 
     @pytest.mark.parametrize("size", [1, 5_000])
     def test_a_message_keeps_its_id_whichever_others_of_its_batch_are_duplicates(
-        self, world: World, queue: TestQueue, size: int
+        self, queue: TestQueue, token: str, size: int
     ) -> None:
         (earlier,) = queue.send("earlier", deduplication_id="b")
-        token = attempt(world)
         bodies = [letter + text(size, seed) for seed, letter in enumerate("abc")]
         messages: list[dict[str, Any]] = [{"body": body} for body in bodies]
         messages[0]["deduplication_id"], messages[1]["deduplication_id"] = "a", "b"
@@ -360,9 +354,8 @@ class TestAfterACrash:
 
     @pytest.mark.parametrize("seconds", [0, 60, 110])
     def test_a_repeat_stores_for_whoever_receives_since(
-        self, world: World, crashed: TestQueue, seconds: float
+        self, world: World, crashed: TestQueue, token: str, seconds: float
     ) -> None:
-        token = attempt(world)
         crashed.patch(message_retention_seconds=86_400)
         crashed.add_receiver("r")
         world.clock.pass_seconds(seconds)
@@ -411,9 +404,8 @@ class TestAfterACrash:
         assert crashed.bodies() == [LARGE[0]["body"]]
 
     def test_a_repeat_lives_as_long_as_the_retention_is_by_then(
-        self, world: World, crashed: TestQueue
+        self, world: World, crashed: TestQueue, token: str
     ) -> None:
-        token = attempt(world)
         crashed.patch(message_retention_seconds=86_400)
         assert crashed.try_send(LARGE, attempt=token).status == 201
         world.clock.pass_seconds(86_399)

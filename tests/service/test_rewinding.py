@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue, to_ms
+from tests.service.conftest import MakeQueue, TestQueue, sweep, to_ms
 from tests.service.crashes import amid, crash, run_in_small_steps
 
 from cirrusmq.operations import runner
@@ -25,9 +25,8 @@ def rewindable(make_queue: MakeQueue) -> TestQueue:
 
 @pytest.mark.parametrize("size", [1, 3_000])
 def test_deleted_messages_become_active_again(
-    world: World, rewindable: TestQueue, now: Now, size: int
+    world: World, rewindable: TestQueue, start: str, size: int
 ) -> None:
-    start = now()
     (sent,) = rewindable.send("x" * size, attributes={"a": "1"}, tags=["t"])
     (first,) = rewindable.receive()
     rewindable.delete(first)
@@ -72,8 +71,7 @@ def test_the_sending_time_counts_not_the_deleting_time(
     assert rewindable.bodies() == []
 
 
-def test_messages_still_in_the_queue_are_untouched(rewindable: TestQueue, now: Now) -> None:
-    start = now()
+def test_messages_still_in_the_queue_are_untouched(rewindable: TestQueue, start: str) -> None:
     rewindable.send(*"abcd")
     held = rewindable.receive(3)
     rewindable.delete(held[0])
@@ -88,9 +86,8 @@ def test_messages_still_in_the_queue_are_untouched(rewindable: TestQueue, now: N
 
 
 def test_a_message_deleted_whole_or_in_part_is_kept_until_the_window_ends(
-    world: World, rewindable: TestQueue, now: Now
+    world: World, rewindable: TestQueue, start: str
 ) -> None:
-    start = now()
     rewindable.send("a", "b")
     rewindable.send("c")
     for message in rewindable.receive_all():
@@ -107,9 +104,10 @@ def test_a_message_deleted_whole_or_in_part_is_kept_until_the_window_ends(
     assert [item for item in world.items() if item["pk"]["S"].startswith("R#")] == []
 
 
-def test_nothing_is_rewound_past_its_expiry(world: World, make_queue: MakeQueue, now: Now) -> None:
+def test_nothing_is_rewound_past_its_expiry(
+    world: World, make_queue: MakeQueue, start: str
+) -> None:
     queue = make_queue(message_retention_seconds=100, rewind_seconds=100)
-    start = now()
     queue.send("x")
     queue.consume()
     queue.patch(message_retention_seconds=1_000, rewind_seconds=1_000)
@@ -200,10 +198,9 @@ class TestTurningItOff:
         assert rewindable.run("rewind", to=start)["done"] == 0
 
     def test_messages_deleted_while_it_was_off_do_not_come_back(
-        self, world: World, make_queue: MakeQueue, now: Now
+        self, world: World, make_queue: MakeQueue, start: str
     ) -> None:
         queue = make_queue()
-        start = now()
         queue.send("a", "b")
         queue.delete(queue.receive(1)[0])
         world.clock.pass_seconds(1)
@@ -213,9 +210,8 @@ class TestTurningItOff:
         assert queue.run("rewind", to=start)["done"] == 0
 
     def test_messages_deleted_after_it_was_turned_on_again_are_kept(
-        self, world: World, rewindable: TestQueue, now: Now
+        self, world: World, rewindable: TestQueue, start: str
     ) -> None:
-        start = now()
         rewindable.send("a", "b")
         rewindable.patch(rewind_seconds=0)
         world.clock.pass_seconds(1)
@@ -228,10 +224,9 @@ class TestTurningItOff:
 
 
 def test_messages_come_back_for_all_consumers(
-    world: World, rewindable: TestQueue, now: Now
+    world: World, rewindable: TestQueue, start: str
 ) -> None:
     rewindable.add_receiver("copy")
-    start = now()
     rewindable.send("a", "b" * 3_000)
     world.settle()
     for receiver in ("default", "copy"):
@@ -246,10 +241,9 @@ def test_messages_come_back_for_all_consumers(
 
 
 def test_ordered_messages_come_back_in_the_order_of_sending(
-    world: World, make_queue: MakeQueue, now: Now
+    world: World, make_queue: MakeQueue, start: str
 ) -> None:
     queue = make_queue(ordered=True, rewind_seconds=3_600)
-    start = now()
     for number in range(20):
         queue.send(f"{number:02}", group="g")
         world.clock.pass_seconds(0.5)
@@ -260,8 +254,7 @@ def test_ordered_messages_come_back_in_the_order_of_sending(
     assert queue.consume() == [f"{number:02}" for number in range(20)]
 
 
-def test_a_rewound_message_can_be_rewound_again(rewindable: TestQueue, now: Now) -> None:
-    start = now()
+def test_a_rewound_message_can_be_rewound_again(rewindable: TestQueue, start: str) -> None:
     rewindable.send("a", "b")
     for _ in range(3):
         assert len(rewindable.consume()) == 2
@@ -271,9 +264,8 @@ def test_a_rewound_message_can_be_rewound_again(rewindable: TestQueue, now: Now)
 
 
 def test_a_message_can_be_rewound_after_waiting_for_a_retry(
-    world: World, rewindable: TestQueue, now: Now
+    world: World, rewindable: TestQueue, start: str
 ) -> None:
-    start = now()
     rewindable.send("a", "b" * 2_000, "c")
     rewindable.give_back(*rewindable.receive(), delay_seconds=100)
     world.clock.pass_seconds(200)
@@ -283,11 +275,10 @@ def test_a_message_can_be_rewound_after_waiting_for_a_retry(
     assert rewindable.bodies() == ["a", "b" * 2_000, "c"]
 
 
-def test_a_dead_letter_is_not_rewound_at_its_source(make_queue: MakeQueue, now: Now) -> None:
+def test_a_dead_letter_is_not_rewound_at_its_source(make_queue: MakeQueue, start: str) -> None:
     make_queue("dead")
     dead_letter = {"queue": "dead", "max_receives": 9}
     queue = make_queue(rewind_seconds=3_600, dead_letter=dead_letter)
-    start = now()
     queue.send("a", "b")
     held = queue.receive()
     queue.act("dead-letter", held[0])
@@ -313,9 +304,8 @@ class TestFailures:
     EXPECTED = sorted(f"{number}{letter}" for number in range(6) for letter in "ab")
 
     def test_it_goes_on_after_running_out_of_time(
-        self, world: World, rewindable: TestQueue, now: Now
+        self, world: World, rewindable: TestQueue, start: str
     ) -> None:
-        start = now()
         self.fill(world, rewindable)
         operation = rewindable.start("rewind", to=start)
 
@@ -326,9 +316,8 @@ class TestFailures:
         assert rewindable.bodies() == self.EXPECTED
 
     def test_a_message_consumed_while_it_runs_does_not_appear_twice(
-        self, world: World, rewindable: TestQueue, now: Now
+        self, world: World, rewindable: TestQueue, start: str
     ) -> None:
-        start = now()
         self.fill(world, rewindable)
         rewindable.start("rewind", to=start)
         consumed: list[str] = []
@@ -368,10 +357,9 @@ class TestFailures:
 
 
 def test_a_run_out_of_time_stops_in_the_middle_of_a_page(
-    world: World, make_queue: MakeQueue, now: Now
+    world: World, make_queue: MakeQueue, start: str
 ) -> None:
     queue = make_queue(rewind_seconds=3_600, partitions=1)
-    start = now()
     for n in range(50):
         queue.send(str(n))
     bodies = queue.consume()
@@ -385,9 +373,8 @@ def test_a_run_out_of_time_stops_in_the_middle_of_a_page(
 
 
 def test_nothing_comes_back_once_rewinding_is_turned_off(
-    world: World, rewindable: TestQueue, now: Now, monkeypatch: pytest.MonkeyPatch
+    world: World, rewindable: TestQueue, start: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = now()
     rewindable.add_receiver("copy")
     for n in range(40):
         rewindable.send(str(n))
@@ -404,9 +391,8 @@ def test_nothing_comes_back_once_rewinding_is_turned_off(
 
 
 def test_rewinds_of_a_queue_run_one_after_the_other(
-    world: World, rewindable: TestQueue, now: Now
+    world: World, rewindable: TestQueue, start: str
 ) -> None:
-    start = now()
     rewindable.send("a")
     rewindable.consume()
     first = rewindable.client.post("/queues/orders/rewind", {"to": start}).json["operation"]
@@ -423,7 +409,6 @@ def test_rewinds_of_a_queue_run_one_after_the_other(
 
     assert (state(first), state(second)) == ("running", "running")
     assert rewindable.counts() == {"rewindable": 2}
-    world.run("sweep")
-    world.settle()
+    sweep(world)
     assert (state(first), state(second)) == ("succeeded", "succeeded")
     assert sorted(rewindable.bodies()) == ["a", "b"]

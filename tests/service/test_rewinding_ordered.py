@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from tests.service.crashes import before_each_call, run_in_small_steps
 
 from cirrusmq_local.testing import World
 
-Now = Callable[..., str]
 TRIED_ONCE: dict[str, Any] = {
     "ordered": True,
     "partitions": 1,
@@ -34,9 +32,8 @@ def send_each(world: World, queue: TestQueue, *numbers: object, group: str = "g"
 @pytest.mark.few(1)
 @pytest.mark.parametrize("earlier", [2, 60])
 def test_they_wait_while_a_later_one_is_held_and_come_once_it_is_settled(
-    world: World, ordered: TestQueue, now: Now, earlier: int
+    world: World, ordered: TestQueue, start: str, earlier: int
 ) -> None:
-    start = now()
     send_each(world, ordered, *range(earlier + 2))
     for _ in range(earlier):
         ordered.delete(*ordered.receive(1))
@@ -54,9 +51,8 @@ def test_they_wait_while_a_later_one_is_held_and_come_once_it_is_settled(
 
 
 def test_they_come_first_when_the_lease_of_the_later_one_ends(
-    world: World, ordered: TestQueue, now: Now
+    world: World, ordered: TestQueue, start: str
 ) -> None:
-    start = now()
     send_each(world, ordered, 1, 2, 3)
     ordered.delete(*ordered.receive(2))
     ordered.receive(1)
@@ -69,9 +65,8 @@ def test_they_come_first_when_the_lease_of_the_later_one_ends(
 
 
 def test_messages_of_one_send_wait_for_each_other_too(
-    world: World, ordered: TestQueue, now: Now
+    world: World, ordered: TestQueue, start: str
 ) -> None:
-    start = now()
     ordered.send("1", "2", "3", group="g")
     (one,) = ordered.receive(1)
     ordered.delete(one)
@@ -85,8 +80,9 @@ def test_messages_of_one_send_wait_for_each_other_too(
     assert ordered.consume(1) == ["1", "3"]
 
 
-def test_a_free_group_does_not_wait_for_another(world: World, ordered: TestQueue, now: Now) -> None:
-    start = now()
+def test_a_free_group_does_not_wait_for_another(
+    world: World, ordered: TestQueue, start: str
+) -> None:
     send_each(world, ordered, 1, 2, 3, group="held")
     send_each(world, ordered, 4, 5, 6, group="free")
     for _ in range(4):
@@ -106,9 +102,8 @@ def test_a_free_group_does_not_wait_for_another(world: World, ordered: TestQueue
 
 
 def test_whoever_read_a_later_one_before_cannot_take_it_any_more(
-    world: World, ordered: TestQueue, now: Now, monkeypatch: pytest.MonkeyPatch
+    world: World, ordered: TestQueue, start: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = now()
     send_each(world, ordered, 1, 2, 3)
     ordered.delete(*ordered.receive(2))
     world.clock.pass_seconds(1)
@@ -129,9 +124,8 @@ def test_whoever_read_a_later_one_before_cannot_take_it_any_more(
 
 
 def test_a_rewind_stopped_anywhere_leaves_no_group_waiting_for_good(
-    world: World, ordered: TestQueue, now: Now
+    world: World, ordered: TestQueue, start: str
 ) -> None:
-    start = now()
     send_each(world, ordered, *range(50))
     assert len(ordered.consume(1)) == 50
     world.clock.pass_seconds(1)
@@ -144,9 +138,8 @@ def test_a_rewind_stopped_anywhere_leaves_no_group_waiting_for_good(
 
 
 def test_a_second_rewind_and_a_purge_find_waiting_messages(
-    world: World, ordered: TestQueue, now: Now
+    world: World, ordered: TestQueue, start: str
 ) -> None:
-    start = now()
     send_each(world, ordered, 1, 2, 3)
     ordered.delete(*ordered.receive(2))
     (three,) = ordered.receive(1)
@@ -164,10 +157,9 @@ def test_a_second_rewind_and_a_purge_find_waiting_messages(
 
 @pytest.mark.parametrize("together", [True, False])
 def test_a_used_up_message_is_not_received_behind_a_rewound_one(
-    world: World, make_queue: MakeQueue, now: Now, together: bool
+    world: World, make_queue: MakeQueue, dead: TestQueue, start: str, together: bool
 ) -> None:
     """It was tried as often as it may be, and becomes a dead letter when its turn comes."""
-    dead, start = make_queue("dead"), now()
     queue = make_queue(**TRIED_ONCE)
     if together:
         queue.send("done", "used up", "next", group="g")

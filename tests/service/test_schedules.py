@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import MakeQueue, TestQueue, bodies
 from tests.service.crashes import BrokenStore, before_transactions
 
 from cirrusmq.base.timestamps import format_time, parse_time
@@ -142,9 +142,7 @@ class TestFiring:
         world.settle()
         world.clock.pass_seconds(90)
 
-        assert [each["body"] for each in queue.receive_all(receiver="audit", wait_seconds=0)] == [
-            "tick"
-        ]
+        assert bodies(queue.receive_all(receiver="audit", wait_seconds=0)) == ["tick"]
         assert queue.bodies() == ["tick"]
 
     def test_its_message_is_found_by_its_id(

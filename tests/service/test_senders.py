@@ -152,9 +152,8 @@ class TestTopics:
 
 
 def test_dead_letters_and_redriven_messages_keep_their_sender(
-    world: World, make_queue: MakeQueue, bob: Client
+    world: World, make_queue: MakeQueue, dead: TestQueue, bob: Client
 ) -> None:
-    dead = make_queue("dead")
     queue = make_queue(dead_letter={"queue": "dead", "max_receives": 5})
     let_send(queue)
     bob.post(f"{ORDERS}/messages", {"messages": [{"body": "bobs"}]})

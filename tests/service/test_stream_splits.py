@@ -14,7 +14,7 @@ what comes within seconds of the split from a function, or with an attempt, whos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import zip_longest
 from typing import Any
@@ -39,10 +39,8 @@ BESIDE = ("lower first", "upper first", "in turn", "lower within upper", "upper 
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    made = World(shared_caches=False)
-    yield made
-    made.engine.close()
+def world(cloud: World) -> World:
+    return cloud
 
 
 def log_records(world: World) -> list[StreamRecord]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import MakeQueue, TestQueue, sweep
 from tests.service.crashes import slow_store
 from tests.service.test_sweep_figures import SideBySide
 from tests.service.topics import TestTopic
@@ -129,8 +129,7 @@ def test_shares_put_aside_do_not_keep_the_sweep_from_the_rest(
     slow_down()
 
     for _ in range(30):
-        world.run("sweep")
-        world.settle()
+        sweep(world)
 
     assert (aged.counts(), dead.counts()) == ({}, {"active": 1})
     assert gauges(world)

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import MakeQueue, TestQueue, bodies
 from tests.service.crashes import slow_store
 from tests.service.faults import Throttled
 from tests.service.topics import TestTopic
@@ -161,9 +161,7 @@ def test_a_receive_does_not_fail_because_no_event_can_be_sent(
 
     with monkeypatch.context() as patch:
         patch.setattr(type(world.core), "invoke", refuse)
-        assert [each["body"] for each in queue.receive(visibility_timeout_seconds=600)] == [
-            "healthy"
-        ]
+        assert bodies(queue.receive(visibility_timeout_seconds=600)) == ["healthy"]
     world.clock.pass_seconds(5)
     queue.receive()
     world.settle()

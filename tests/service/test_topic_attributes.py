@@ -297,9 +297,8 @@ class TestSubscriptions:
         assert alice.delete("/queues/inbox").status == 204
 
     def test_an_endpoint_may_have_a_dead_letter_queue(
-        self, topic: TestTopic, make_queue: MakeQueue
+        self, topic: TestTopic, make_queue: MakeQueue, dead: TestQueue
     ) -> None:
-        dead = make_queue("dead")
         by_count = {"queue": "dead", "max_receives": 1}
         before = make_queue("before", dead_letter=by_count)
         later = make_queue("later")

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from tests.service.conftest import TestQueue, to_ms
+from tests.service.conftest import TestQueue, sweep, to_ms
 from tests.service.crashes import before_each_call
 from tests.service.topic_crashes import Crash, Crashes
-from tests.service.topics import Schedules, TestTopic
+from tests.service.topics import Schedules, TestTopic, failing_url
 
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.transitions import failed
@@ -164,9 +164,7 @@ class TestLostEvents:
     def test_an_idle_subscription_with_a_waiting_message_is_not_called_each_minute(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
-        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [3_600]})
-        subscriber.down()
-        topic.publish("one")
+        failing_url(topic, subscriber, "one", retry={"policy": "custom", "waits": [3_600]})
         Schedules(world, sweeps=True).pass_seconds(300)
         world.clock.pass_seconds(60)
         world.run("sweep")
@@ -176,10 +174,8 @@ class TestLostEvents:
     def test_lost_executions_are_started_anew_with_another_generation(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
-        web = topic.subscribe("web", "http")
         schedules = Schedules(world, sweeps=True)
-        subscriber.down()
-        topic.publish("one")
+        web = failing_url(topic, subscriber, "one")
         topic.publish("two")
         schedules.pass_seconds(30)
         schedules.kill()
@@ -294,9 +290,7 @@ class TestOneAtATime:
         assert late, "no mark was read"
         schedules.run_out()
         for _ in range(3):
-            world.clock.pass_seconds(60)
-            world.run("sweep")
-            world.settle()
+            sweep(world, after_seconds=60)
         assert web.show()["counts"]["active"] == 0
         assert len(subscriber.times("x")) >= 2
 
@@ -401,9 +395,7 @@ class TestOneAtATime:
     def test_an_old_generation_does_nothing(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
-        web = topic.subscribe("web", "http")
-        subscriber.down()
-        topic.publish("one")
+        web = failing_url(topic, subscriber, "one")
         schedules.pass_seconds(1)
         world.clock.pass_seconds(500)
         place = {"topic_id": topic.shown["id"], "subscription": "web", "id": web.id}

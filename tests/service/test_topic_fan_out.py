@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue, to_ms
+from tests.service.conftest import MakeQueue, TestQueue, sweep, to_ms
 from tests.service.faults import log_records
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import TestSubscription, TestTopic, log_bodies
@@ -346,11 +346,6 @@ def test_a_failing_share_is_put_aside_and_handed_out_when_it_can_be(
     sweep(world)
     assert taken(group) == []
     assert not [item for item in world.items() if item["pk"]["S"].startswith("P#")]
-
-
-def sweep(world: World) -> None:
-    world.run("sweep")
-    world.settle()
 
 
 class TestPartitions:

@@ -13,7 +13,7 @@ from tests.service.crashes import before_each_call
 from tests.service.faults import Throttled
 from tests.service.test_clock_skew import elsewhere
 from tests.service.topic_crashes import Crash
-from tests.service.topics import Schedules, TestTopic
+from tests.service.topics import Schedules, TestTopic, failing_url
 
 from cirrusmq.wiring import adapters
 from cirrusmq_local.testing import Client, Subscriber, World
@@ -39,10 +39,8 @@ class TestWaits:
     def test_a_schedule_with_a_lost_execution_goes_on_while_others_keep_failing(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
-        topic.subscribe("web", "http", retry={"policy": "http_unordered"})
         schedules = Schedules(world, sweeps=True)
-        subscriber.down()
-        topic.publish("first")
+        failing_url(topic, subscriber, "first", retry={"policy": "http_unordered"})
         schedules.kill()
         for number in range(68):  # 45 minutes
             schedules.pass_seconds(40)
@@ -53,8 +51,7 @@ class TestWaits:
     def test_a_fresh_failure_is_retried_on_time_whatever_else_waits(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
-        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [1, 600, 600]})
-        subscriber.down()
+        failing_url(topic, subscriber, retry={"policy": "custom", "waits": [1, 600, 600]})
         for number in range(4):
             topic.publish(str(number))
             schedules.pass_seconds(10)
@@ -76,9 +73,7 @@ class TestWaits:
         seconds: int,
         attempts: int,
     ) -> None:
-        web = topic.subscribe("web", "http", retry={"policy": policy})
-        subscriber.down()
-        topic.publish("sick")
+        web = failing_url(topic, subscriber, "sick", retry={"policy": policy})
         schedules.pass_seconds(seconds)
         assert len(subscriber.times("sick")) == attempts
         assert schedules.started == {web.id: 1}
@@ -88,8 +83,7 @@ class TestWaits:
     def test_a_hundred_failures_at_once_start_one_execution(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
-        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [30, 60]})
-        subscriber.down()
+        web = failing_url(topic, subscriber, retry={"policy": "custom", "waits": [30, 60]})
         for first in range(0, 96, 16):
             topic.publish(*(str(number) for number in range(first, first + 16)))
         schedules.run_out()
@@ -100,8 +94,7 @@ class TestWaits:
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         """The poster skips the mark of a message that it has not settled yet."""
-        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 600]})
-        subscriber.down()
+        failing_url(topic, subscriber, retry={"policy": "custom", "waits": [10, 600]})
         for number in range(40):  # in each partition something waits
             topic.publish(str(number))
         schedules.pass_seconds(8)
@@ -124,9 +117,9 @@ class TestWaits:
     def test_an_earlier_wait_takes_over_and_its_predecessor_ends(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
-        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 7_200]})
-        subscriber.down()
-        topic.publish("one")
+        web = failing_url(
+            topic, subscriber, "one", retry={"policy": "custom", "waits": [10, 7_200]}
+        )
         schedules.pass_seconds(100)
         topic.publish("two")
         schedules.run_out()
@@ -138,10 +131,8 @@ class TestWaits:
     def test_an_unstarted_execution_loses_nothing(
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
-        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 600]})
         schedules = Schedules(world, sweeps=True)
-        subscriber.down()
-        topic.publish("one")
+        failing_url(topic, subscriber, "one", retry={"policy": "custom", "waits": [10, 600]})
         schedules.pass_seconds(100)
         topic.publish("two")
         world.executions.clear()
@@ -154,9 +145,7 @@ class TestWaits:
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         """A table that was restored counts its starts again, and names are kept for 90 days."""
-        web = topic.subscribe("web", "http")
-        subscriber.down()
-        topic.publish("one")
+        web = failing_url(topic, subscriber, "one")
         ((name, _),) = world.executions
         assert name == f"{web.id}-1-{world.clock.now_ms()}"
 
@@ -257,10 +246,8 @@ class TestOnePoster:
         self, world: World, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         """A mark that is dealt with stays, and fits what its message was before."""
-        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 20, 600]})
         schedules = Schedules(world, sweeps=True)
-        subscriber.down()
-        topic.publish("one")
+        failing_url(topic, subscriber, "one", retry={"policy": "custom", "waits": [10, 20, 600]})
         call = world.core.store._call
         former: dict[str, Any] = {}
         died: list[int] = []
@@ -356,8 +343,7 @@ class TestWhatItCosts:
     def test_an_attempt_costs_the_same_whatever_waits(
         self, world: World, topic: TestTopic, subscriber: Subscriber, backlog: int
     ) -> None:
-        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [7_200] * 3})
-        subscriber.down()
+        failing_url(topic, subscriber, retry={"policy": "custom", "waits": [7_200] * 3})
         schedules = Schedules(world)
         for first in range(0, backlog, 16):
             topic.try_publish([{"body": str(number)} for number in range(first, first + 8)])
@@ -474,9 +460,7 @@ class TestRescue:
         self, alice: Client, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         waits = [43_200.0, 43_200 - 90.0, 10.0]
-        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": waits})
-        subscriber.down()
-        topic.publish("one")
+        web = failing_url(topic, subscriber, "one", retry={"policy": "custom", "waits": waits})
         schedules.run_out()
         assert subscriber.waits("one") == [43_200]
         assert [dead["body"] for dead in TestQueue(alice, f"dlq-{web.id}").receive_all()] == ["one"]
@@ -545,10 +529,8 @@ class TestAnotherPolicy:
         dies: bool,
         seconds: int,
     ) -> None:
-        web = topic.subscribe("web", "http", retry={"policy": before})
         schedules = Schedules(world, sweeps=True)
-        subscriber.down()
-        topic.publish("one", "two")
+        web = failing_url(topic, subscriber, "one", "two", retry={"policy": before})
         schedules.pass_seconds(3)
         topic.publish("three")
         schedules.pass_seconds(seconds)

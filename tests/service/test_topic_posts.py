@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue
+from tests.service.conftest import TestQueue, sweep
 from tests.service.topic_crashes import Crash
 from tests.service.topics import Schedules, TestTopic
 
@@ -33,8 +33,7 @@ def test_nothing_passes_a_message_posted_by_a_dead_process_if_order_counts(
 ) -> None:
     topic.subscribe("web", "http", **BACKOFF)
     die_while_posting(topic, subscriber, "one", "two")
-    world.run("sweep")
-    world.settle()
+    sweep(world)
     assert subscriber.bodies() == ["one"]
     Schedules(world, sweeps=True).pass_seconds(120)
     assert subscriber.bodies() == ["one", "one", "two"]
@@ -81,14 +80,12 @@ def test_posts_of_a_killed_stack_are_free_when_it_starts_again(
 ) -> None:
     web = topic.subscribe("web", "http", **attributes)
     die_while_posting(topic, subscriber, "one", "two")
-    world.run("sweep")
-    world.settle()
+    sweep(world)
     assert "one" not in subscriber.bodies()[1:]
 
     release_posts(world.core)
 
-    world.run("sweep")
-    world.settle()
+    sweep(world)
     assert sorted(subscriber.bodies()[1:]) == ["one", "two"]
     assert web.show()["counts"]["active"] == 0
 
@@ -112,9 +109,8 @@ def test_a_push_reads_no_more_for_earlier_deliveries(
 
 @pytest.mark.long
 def test_a_message_blocked_all_its_life_becomes_a_dead_letter(
-    world: World, topic: TestTopic, subscriber: Subscriber, make_queue: MakeQueue
+    world: World, topic: TestTopic, subscriber: Subscriber, dead: TestQueue
 ) -> None:
-    dead = make_queue("dead")
     web = topic.subscribe("web", "http", dead_letter_queue="dead")
     topic.subscribe("other", "http", endpoint="http://127.0.0.1:9/other")
     subscriber.down()

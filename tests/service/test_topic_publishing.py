@@ -235,13 +235,13 @@ class TestRepetition:
         assert topic.trace(entries[0]["id"])["group"]["state"] == "pending"
 
 
+@pytest.mark.usefixtures("group")
 class TestLog:
     """`GET /topics/{topic}/messages`: in order, each from its own position."""
 
     def test_messages_come_in_order_and_pages_go_on_at_the_cursor(
         self, world: World, topic: TestTopic
     ) -> None:
-        topic.subscribe("group")
         bodies = []
         for number in range(12):
             batch = [f"{number}.{place}" for place in range(number % 5 + 1)]
@@ -263,7 +263,6 @@ class TestLog:
     def test_an_entry_shows_the_message_and_when_it_was_published(
         self, world: World, topic: TestTopic
     ) -> None:
-        topic.subscribe("group")
         (sent,) = topic.publish("x", tags=["t"], attributes={"a": "1"}, group="g")
         world.clock.pass_seconds(3)
 
@@ -282,7 +281,6 @@ class TestLog:
     def test_a_cursor_is_there_at_the_end_too_and_finds_later_messages(
         self, world: World, topic: TestTopic
     ) -> None:
-        topic.subscribe("group")
         cursor = topic.log()["cursor"]
         for number in range(20):
             topic.publish(str(number))
@@ -297,7 +295,6 @@ class TestLog:
     def test_a_publish_is_held_back_2_s_against_overtaking(
         self, world: World, topic: TestTopic
     ) -> None:
-        topic.subscribe("group")
         topic.publish("x")
         world.clock.pass_seconds(1.999)
         assert topic.log()["messages"] == []
@@ -308,7 +305,6 @@ class TestLog:
         self, world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(world.clock, "scale", 100.0)
-        topic.subscribe("group")
         topic.publish("x")
         world.clock.pass_seconds(199)
         assert topic.log()["messages"] == []
@@ -316,7 +312,6 @@ class TestLog:
         assert log_bodies(topic.log()) == ["x"]
 
     def test_after_may_be_a_time(self, world: World, topic: TestTopic) -> None:
-        topic.subscribe("group")
         sent = []
         for number in range(5):
             sent += topic.publish(str(number))
@@ -328,7 +323,6 @@ class TestLog:
     def test_a_time_counts_from_the_publishing_not_from_its_attempt(
         self, world: World, topic: TestTopic, now: Any
     ) -> None:
-        topic.subscribe("group")
         early = ago(world, -2)
         topic.try_publish([{"body": "before"}], attempt=early)
         world.clock.pass_seconds(0.5)
@@ -343,7 +337,6 @@ class TestLog:
         assert log_bodies(topic.log(after=page["cursor"])) == []
 
     def test_a_time_to_come_waits_for_it(self, world: World, topic: TestTopic, now: Any) -> None:
-        topic.subscribe("group")
         page = topic.log(after=now(60))
         topic.publish("too early")
         world.clock.pass_seconds(61)
@@ -356,7 +349,6 @@ class TestLog:
     def test_the_cursor_never_skips_a_message_however_old_its_attempt(
         self, world: World, topic: TestTopic, age: float
     ) -> None:
-        topic.subscribe("group")
         topic.publish("first")
         world.clock.pass_seconds(130)
         cursor = topic.log()["cursor"]
@@ -367,9 +359,12 @@ class TestLog:
         assert log_bodies(topic.log(after=cursor)) == ["x"]
 
     def test_nor_one_after_its_first_try_died_unstored(
-        self, monkeypatch: pytest.MonkeyPatch, world: World, topic: TestTopic
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        world: World,
+        topic: TestTopic,
+        group: TestSubscription,
     ) -> None:
-        group = topic.subscribe("group")
         attempt = ago(world, 10)
         put = world.core.store.put_if_absent
 
@@ -411,7 +406,6 @@ class TestLog:
         assert [each["routing_key"] for each in topic.log()["messages"]] == ["a.b", ""]
 
     def test_an_answer_ends_before_it_grows_too_large(self, world: World, topic: TestTopic) -> None:
-        topic.subscribe("group")
         body = "\x01" * 65_536  # six bytes each in JSON
         for _ in range(14):
             assert topic.try_publish([{"body": body}] * 2).status == 201

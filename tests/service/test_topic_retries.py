@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import TestQueue, to_ms
+from tests.service.conftest import TestQueue, sweep, to_ms
 from tests.service.topics import (
     OBSTACLES,
     Schedules,
     TestSubscription,
     TestTopic,
+    failing_url,
     put_in_the_way,
 )
 
@@ -36,8 +37,7 @@ class TestExponentialDecay:
     def test_after_the_last_retry_the_message_stays_counted_until_it_expires(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
-        web = topic.subscribe("web", "http")
-        subscriber.down()
+        web = failing_url(topic, subscriber)
         (sent,) = topic.publish("lost")
         schedules.run_out()
         subscriber.up()
@@ -58,8 +58,7 @@ class TestExponentialDecay:
         self, alice: Client, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         alice.put("/queues/lost-and-found")
-        web = topic.subscribe("web", "http", dead_letter_queue="lost-and-found")
-        subscriber.down()
+        web = failing_url(topic, subscriber, dead_letter_queue="lost-and-found")
         (sent,) = topic.publish("lost")
         schedules.run(lambda: len(subscriber.deliveries) == 176, None)
         assert dead_letters(alice, web, "lost-and-found") == []
@@ -82,9 +81,7 @@ class TestExponentialDecay:
     def test_messages_behind_the_probe_are_not_attempted_and_follow_when_it_is_accepted(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
-        web = topic.subscribe("web", "http")
-        subscriber.down()
-        topic.publish("probe")
+        web = failing_url(topic, subscriber, "probe")
         for number in range(20):
             topic.publish(f"behind {number}")
         schedules.pass_seconds(100)
@@ -141,9 +138,7 @@ class TestExponentialDecay:
     def test_of_a_batch_failing_together_only_the_oldest_is_tried_again(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
-        topic.subscribe("web", "http")
-        subscriber.down()
-        topic.publish(*"abcdefgh")
+        failing_url(topic, subscriber, *"abcdefgh")
         schedules.pass_seconds(70)
 
         assert subscriber.waits("a") == [1, 2, 4, 8, 16, 32]
@@ -156,9 +151,7 @@ class TestExponentialDecay:
     def test_the_retries_end_when_the_message_expires(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
-        web = topic.subscribe("web", "http")
-        subscriber.down()
-        topic.publish("first")
+        web = failing_url(topic, subscriber, "first")
         schedules.pass_seconds(43_200)
         topic.publish("second")
         schedules.run_out()
@@ -291,8 +284,7 @@ class TestPoliciesThatEndInADeadLetterQueue:
         schedules.run_out()
         topic.publish("well")
         world.settle()
-        world.run("sweep")
-        world.settle()
+        sweep(world)
 
         assert len(subscriber.waits("sick")) == 1
         assert subscriber.bodies()[-1] == "well"
@@ -354,9 +346,7 @@ class TestPoliciesThatEndInADeadLetterQueue:
         wait_seconds: int,
         left_seconds: int,
     ) -> None:
-        web = topic.subscribe("web", "http", **fields)
-        subscriber.down()
-        topic.publish("one")
+        web = failing_url(topic, subscriber, "one", **fields)
         schedules.pass_seconds(10 * wait_seconds)
         assert subscriber.waits("one") == [wait_seconds] * 10
         world.clock.pass_seconds(DAY - 16 * wait_seconds)
@@ -384,8 +374,7 @@ def test_a_wait_counts_from_the_start_of_the_attempt_before_it(
     retry: dict[str, Any] | None,
     waits: list[int],
 ) -> None:
-    topic.subscribe("web", "http", retry=retry)
-    subscriber.down()
+    failing_url(topic, subscriber, retry=retry)
     answer = world.endpoint
 
     def slow(url: str) -> str | None:
@@ -403,8 +392,7 @@ def test_a_wait_counts_from_the_start_of_the_attempt_before_it(
 def test_webhook_id_stays_and_the_request_id_is_new(
     world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
 ) -> None:
-    topic.subscribe("web", "http")
-    subscriber.down()
+    failing_url(topic, subscriber)
     (sent,) = topic.publish("sick")
     schedules.pass_seconds(100)
 
@@ -468,9 +456,7 @@ def test_an_execution_hands_over_to_a_successor_after_1500_rounds(
     assert delivery.ROUNDS == 1_500
     monkeypatch.setattr("cirrusmq.push.delivery.ROUNDS", 15)
     retry = {"policy": "ordered", "interval_seconds": 5}
-    web = topic.subscribe("web", "http", ordered=True, retry=retry)
-    subscriber.down()
-    topic.publish("sick")
+    web = failing_url(topic, subscriber, "sick", ordered=True, retry=retry)
     schedules.pass_seconds(5 * 17)
 
     assert subscriber.waits("sick") == [5] * 17

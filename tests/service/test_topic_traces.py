@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, to_ms
-from tests.service.topics import Schedules, TestSubscription, TestTopic, log_bodies
+from tests.service.topics import Schedules, TestSubscription, TestTopic, failing_url, log_bodies
 
 from cirrusmq.base import limits
 from cirrusmq.storage import queries
@@ -182,8 +182,7 @@ class TestOthers:
     def test_a_message_given_back_to_a_url_is_followed(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
-        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [5]})
-        subscriber.down()
+        web = failing_url(topic, subscriber, retry={"policy": "custom", "waits": [5]})
         (sent,) = topic.publish("one")
         schedules.run_out()
         assert topic.trace(sent["id"])["web"] == dead(web, 2)
@@ -212,9 +211,7 @@ class TestOthers:
     def test_a_message_blocked_behind_a_probe_is_pending(
         self, topic: TestTopic, subscriber: Subscriber
     ) -> None:
-        topic.subscribe("web", "http")
-        subscriber.down()
-        topic.publish("probe")
+        failing_url(topic, subscriber, "probe")
         (sent,) = topic.publish("behind")
 
         assert topic.trace(sent["id"]) == {"web": PENDING}

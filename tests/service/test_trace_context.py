@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.test_receiving import attempt
-from tests.service.topics import Schedules, TestTopic
+from tests.service.topics import Schedules, TestTopic, failing_url
 
 from cirrusmq.base import limits
 from cirrusmq_local.testing import Reply, Subscriber, World
@@ -172,8 +172,7 @@ def test_a_half_message_keeps_the_context_of_its_publish(topic: TestTopic) -> No
 def test_each_post_has_the_headers(
     world: World, topic: TestTopic, subscriber: Subscriber, content_format: str
 ) -> None:
-    topic.subscribe("web", "http", content_format=content_format, retry={"policy": "backoff"})
-    subscriber.down()
+    failing_url(topic, subscriber, content_format=content_format, retry={"policy": "backoff"})
     traced(topic)
     world.settle()
     subscriber.up()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import to_ms
-from tests.service.topics import Schedules, TestTopic
+from tests.service.topics import Schedules, TestTopic, failing_url
 
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 from cirrusmq_local.testing import Client, Delivery, Subscriber, World
@@ -66,8 +66,7 @@ def test_each_attempt_has_its_time_and_its_own_error(
 def test_the_latest_ten_are_shown_and_the_trace_says_how_many_there_were(
     topic: TestTopic, subscriber: Subscriber, schedules: Schedules
 ) -> None:
-    topic.subscribe("web", "http")
-    subscriber.down()
+    failing_url(topic, subscriber)
     (sent,) = topic.publish("one")
     schedules.pass_seconds(sum(LADDER) + 3 * 512)
 
@@ -106,8 +105,7 @@ def test_of_messages_published_together_each_has_its_own_attempts(
 def test_an_attempt_by_hand_is_one_of_them_and_a_pause_makes_none(
     topic: TestTopic, subscriber: Subscriber, schedules: Schedules, policy: str
 ) -> None:
-    web = topic.subscribe("web", "http", retry={"policy": policy})
-    subscriber.down()
+    web = failing_url(topic, subscriber, retry={"policy": policy})
     (sent,) = topic.publish("one")
     assert topic.client.post(f"{web.path}/pause", {}).status == 200
     schedules.pass_seconds(300)
@@ -128,8 +126,7 @@ def test_the_trace_of_one_given_up_shows_its_attempts(
     alice: Client, topic: TestTopic, subscriber: Subscriber, schedules: Schedules, policy: str
 ) -> None:
     retry: dict[str, Any] = {"policy": policy} | ({"waits": [1] * 3} if policy == "custom" else {})
-    web = topic.subscribe("web", "http", retry=retry)
-    subscriber.down()
+    web = failing_url(topic, subscriber, retry=retry)
     sent = topic.publish("one", "two")
     schedules.run_out()
 
@@ -174,8 +171,7 @@ def parcel_of(world: World, subscription_id: str) -> dict[str, Any]:
 def test_an_item_from_before_histories_were_kept_has_its_last_error_and_goes_on(
     world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
 ) -> None:
-    web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [60] * 9})
-    subscriber.down()
+    web = failing_url(topic, subscriber, retry={"policy": "custom", "waits": [60] * 9})
     (sent,) = topic.publish("one")
     schedules.pass_seconds(61)
     item = parcel_of(world, web.id)

@@ -205,10 +205,9 @@ def test_a_message_named_both_ways_has_failed(world: World, make_queue: MakeQueu
 
 
 def test_calls_without_a_begin_come_in_steps_and_have_an_end(
-    monkeypatch: pytest.MonkeyPatch, world: World, make_queue: MakeQueue
+    monkeypatch: pytest.MonkeyPatch, world: World, make_queue: MakeQueue, dead: TestQueue
 ) -> None:
     monkeypatch.setattr(limits, "UNTRIED_RECEIVES", 4)
-    dead = make_queue("dead")
     queue = make_queue(invoke=INVOKE, visibility_timeout_seconds=10, dead_letter=DEAD_AT_ONCE)
     times: list[int] = []
 

@@ -70,8 +70,7 @@ def test_an_ordered_group_gives_a_message_up_and_goes_on(
     assert TestQueue(alice, f"dlq-{group.id}").bodies() == ["sick"]
 
 
-def test_dead_letters_of_many_queues_meet_in_one(make_queue: MakeQueue) -> None:
-    dead = make_queue("dead")
+def test_dead_letters_of_many_queues_meet_in_one(make_queue: MakeQueue, dead: TestQueue) -> None:
     sources = [
         make_queue(f"q{number}", dead_letter={"queue": "dead", "max_receives": 1})
         for number in range(8)

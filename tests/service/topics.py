@@ -12,7 +12,7 @@ import pytest
 from tests.service.conftest import Message, TestQueue
 
 from cirrusmq.base import limits
-from cirrusmq_local.testing import Client, Reply, World
+from cirrusmq_local.testing import Client, Reply, Subscriber, World
 
 URL = "http://127.0.0.1:9/hook"
 
@@ -150,6 +150,17 @@ def hold_to_be_fast(world: World) -> None:
                 "UpdateExpression": "REMOVE slow_until, slow_for",
             }
             world.engine.execute("UpdateItem", request)
+
+
+def failing_url(
+    topic: TestTopic, subscriber: Subscriber, *bodies: str, **fields: Any
+) -> TestSubscription:
+    """A URL that refuses every post from now on, also those of these messages of one call."""
+    web = topic.subscribe("web", "http", **fields)
+    subscriber.down()
+    if bodies:
+        topic.publish(*bodies)
+    return web
 
 
 OBSTACLES = ("limit of queues", "another case", "ordered", "dead_letter")
