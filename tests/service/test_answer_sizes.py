@@ -145,7 +145,7 @@ def test_a_log_shows_all_of_the_largest_messages_a_few_at_a_time(
 ) -> None:
     topic.subscribe("some")  # so that something matches, and the messages are kept
     everyone = topic.subscribe("all", mode="broadcasting")
-    source = everyone if reader == "subscription" else topic
+    source: TestSubscription | TestTopic = everyone if reader == "subscription" else topic
     text = body(kind, 65_536)
     for _ in range(25):
         assert topic.try_publish([{"body": text}] * 4).status == 201
