@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.test_listings import pages
+from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq_local.testing import Client, World
 
@@ -139,47 +141,34 @@ def test_peeking_shows_as_many_as_an_answer_holds(queue: TestQueue, kind: str) -
 @pytest.mark.parametrize("kind", each_of("plain text", "Chinese", "Russian", "JSON", "quotes"))
 @pytest.mark.parametrize("reader", ["topic", "subscription"])
 def test_a_log_shows_all_of_the_largest_messages_a_few_at_a_time(
-    world: World, alice: Client, kind: str, reader: str
+    world: World, topic: TestTopic, kind: str, reader: str
 ) -> None:
-    alice.put("/topics/news")
-    path = "/topics/news"
-    if reader == "subscription":
-        path += "/subscriptions/all"
-        assert alice.put(path, {"protocol": "pull", "mode": "broadcasting"}).status == 201
+    topic.subscribe("some")  # so that something matches, and the messages are kept
+    everyone = topic.subscribe("all", mode="broadcasting")
+    source: TestSubscription | TestTopic = everyone if reader == "subscription" else topic
     text = body(kind, 65_536)
-    # So that something matches, and the messages are kept.
-    alice.put("/topics/news/subscriptions/some", {"protocol": "pull"})
     for _ in range(25):
-        sent = alice.post("/topics/news/messages", {"messages": [{"body": text}] * 4})
-        assert sent.status == 201
+        assert topic.try_publish([{"body": text}] * 4).status == 201
     world.clock.pass_seconds(10)
 
     shown: list[str] = []
-    after = ""
-    while True:
-        page = alice.get(f"{path}/messages", f"limit=100{after}").json
-        if not page["messages"]:
-            break
+    page = source.log(limit=100)
+    while page["messages"]:
         shown += [message["body"] for message in page["messages"]]
-        after = f"&after={page['cursor']}"
+        page = source.log(limit=100, after=page["cursor"])
 
     assert shown == [text] * 100
 
 
-def test_a_groups_messages_fit_into_the_answers(world: World, alice: Client) -> None:
-    alice.put("/topics/news")
-    path = "/topics/news/subscriptions/some"
-    alice.put(path, {"protocol": "pull"})
+def test_a_groups_messages_fit_into_the_answers(
+    world: World, topic: TestTopic, group: TestSubscription
+) -> None:
     text = body("Russian", 65_536)
     for _ in range(25):
-        alice.post("/topics/news/messages", {"messages": [{"body": text}] * 4})
+        assert topic.try_publish([{"body": text}] * 4).status == 201
     world.settle()
 
-    received = 0
-    while some := alice.post(f"{path}/messages/receive", {"max": 16}).json["messages"]:
-        received += len(some)
-
-    assert received == 100
+    assert len(group.receive_all()) == 100
 
 
 @pytest.mark.few(1)
@@ -189,17 +178,11 @@ def test_a_listing_of_verbose_queues_ends_early_with_a_cursor(alice: Client) -> 
     for number in range(200):
         assert alice.put(f"/queues/queue{number}", verbose).status == 201
 
-    names, cursor, pages = [], "", 0
-    while True:
-        page = alice.get("/queues", f"limit=1000{cursor}").json
-        names += [queue["name"] for queue in page["queues"]]
-        pages += 1
-        if "cursor" not in page:
-            break
-        cursor = f"&cursor={page['cursor']}"
+    found = pages(alice, "limit=1000")
 
+    names = [queue["name"] for page in found for queue in page]
     assert sorted(names) == sorted(f"queue{number}" for number in range(200))
-    assert pages == 2
+    assert len(found) == 2
 
 
 def test_a_refusal_naming_a_large_input_arrives_too(alice: Client) -> None:

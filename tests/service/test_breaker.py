@@ -104,7 +104,7 @@ def test_always_failing_messages_do_not_keep_it_open(
     topic: TestTopic, schedules: Schedules, url: Subscriber
 ) -> None:
     waits = {"policy": "custom", "waits": [3_600, 3_600]}
-    web = topic.subscribe("web", "http", breaker={}, retry=waits, max_in_flight=1)
+    topic.subscribe("web", "http", breaker={}, retry=waits, max_in_flight=1)
     bad = publish(topic, 60, "bad")
     url.answer = refuse_bad
     schedules.pass_seconds(120)
@@ -114,7 +114,6 @@ def test_always_failing_messages_do_not_keep_it_open(
 
     assert {*ids_of(url.taken)} == set(good)
     assert {*ids_of(url.deliveries)} == {*bad, *good}
-    assert web.show()["breaker_state"] in ("open", "closed")
 
 
 def test_successes_among_failures_keep_it_closed(

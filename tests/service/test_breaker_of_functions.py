@@ -83,11 +83,6 @@ def make(make_queue: MakeQueue, kind: str = "plain", **attributes: Any) -> TestQ
     return make_queue(**shared | KINDS[kind] | attributes)
 
 
-def queue_id(queue: TestQueue) -> str:
-    found: str = queue.show()["id"]
-    return found
-
-
 def begin(queue: TestQueue, **invoke: Any) -> None:
     assert queue.patch(invoke=INVOKE | invoke).status == 200
 
@@ -419,6 +414,7 @@ def test_it_costs_a_write_a_second_and_nothing_without_it(
         world.settle()
         queue.patch(invoke=INVOKE | {"breaker": rule})
         world.clock.pass_seconds(60)
-        units[name] = world.units(partial(work, world.core, {"source": queue_id(queue)}, 800_000))
+        event = {"source": queue.show()["id"]}
+        units[name] = world.units(partial(work, world.core, event, 800_000))
     assert units["with"][1] == units["without"][1]
     assert units["with"][0] - units["without"][0] == 2  # at its first outcome, and at its end

@@ -9,6 +9,7 @@ from tests.listings import key_id
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.faults import Throttled
 from tests.service.test_access import FOREIGN, with_key
+from tests.service.test_listings import pages
 from tests.service.topics import TestTopic
 
 from cirrusmq.access.key_cache import KeyCache
@@ -200,20 +201,14 @@ class TestPages:
         for key in keys:
             TestQueue(with_key(world, key), queue.name).receive()
         TestQueue(bob, "alice:orders").receive()
-        found: list[dict[str, Any]] = []
-        query, pages = "limit=2", 0
-        while True:
-            reply = alice.get(f"{queue.path}/consumers", query)
-            found += reply.json["consumers"]
-            pages += 1
-            if "cursor" not in reply.json:
-                break
-            query = f"limit=2&cursor={reply.json['cursor']}"
 
-        assert pages == 3
-        ids = [each["access_key_id"] for each in found if "access_key_id" in each]
+        found = pages(alice, "limit=2", f"{queue.path}/consumers")
+
+        assert len(found) == 3
+        shown = [each for page in found for each in page]
+        ids = [each["access_key_id"] for each in shown if "access_key_id" in each]
         assert sorted(ids) == sorted(key["access_key_id"] for key in keys)
-        assert [each["account"] for each in found].count("bob") == 1
+        assert [each["account"] for each in shown].count("bob") == 1
         assert key_id(bob) not in {item["sk"]["S"] for item in noted(world)}
 
     def test_a_page_goes_on_behind_expired_consumers(

@@ -78,12 +78,6 @@ def fill(
         world.run_stream("meter")
 
 
-def parcel_of(world: World, source_id: str) -> dict[str, Any]:
-    """The only parcel of a source."""
-    (parcel,) = (item for item in world.items() if item["pk"]["S"].startswith(f"Q#{source_id}#"))
-    return parcel
-
-
 @pytest.mark.parametrize("partitions", [1, 4, 64])
 @pytest.mark.parametrize("ordered", [False, True])
 def test_small_counts_are_exact_at_once(
@@ -235,7 +229,9 @@ class TestBursts:
             path, reader_id = group.path, group.id
             topic.publish("x")
         world.run_stream("fan_out")
-        fill(world, queue, parcel_of(world, reader_id), count - 1, (-60, -1), metered=False)
+        beginning = f"Q#{reader_id}#"
+        (parcel,) = (item for item in world.items() if item["pk"]["S"].startswith(beginning))
+        fill(world, queue, parcel, count - 1, (-60, -1), metered=False)
 
         shown = queue.client.get(path).json["counts"]
 

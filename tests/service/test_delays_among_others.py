@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.service.buckets import Bucket
-from tests.service.conftest import MakeQueue
+from tests.service.conftest import MakeQueue, bodies
 from tests.service.test_cancelling import cancel, due_at
 from tests.service.test_costs import b64
 from tests.service.test_handing_out_again import ask as hand_out_again
@@ -219,16 +219,10 @@ class TestLookingOn:
     ) -> None:
         topic.publish("later", **LATER)
         topic.publish("now")
-
-        def peek() -> list[str]:
-            reply = topic.client.post(f"{group.path}/messages/peek", {"max": 16})
-            assert reply.status == 200, reply.text
-            return sorted(each["body"] for each in reply.json["messages"])
-
-        assert peek() == ["now"]
+        assert bodies(group.peek()) == ["now"]
         assert group.show()["counts"] == {"active": 1, "inactive": 0, "delayed": 1}
         world.clock.pass_seconds(100)
-        assert peek() == ["later", "now"]
+        assert sorted(bodies(group.peek())) == ["later", "now"]
         assert group.show()["counts"] == {"active": 2, "inactive": 0, "delayed": 0}
 
     @pytest.mark.parametrize("attributes", [{}, {"rewind_seconds": 3_600}])

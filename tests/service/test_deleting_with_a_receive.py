@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, Message, TestQueue, usage
 from tests.service.faults import Throttled
+from tests.service.test_listing_operations import with_scope
 from tests.service.test_receiving import after, attempt
 from tests.service.topics import TestTopic
 
 from cirrusmq.receiving import receive
-from cirrusmq_local.testing import Client, Reply, World
+from cirrusmq_local.testing import Reply, World
 
 
 def receipts(*messages: Message) -> list[str]:
@@ -245,17 +246,14 @@ def test_a_refused_receive_has_deleted_nothing(
     queue.delete(*held)
 
 
-def test_a_key_for_receives_alone_may_delete_so(world: World, queue: TestQueue) -> None:
-    def with_scope(scope: object) -> TestQueue:
-        made = queue.client.post("/keys", {"scope": scope}).json
-        key = f"Bearer {made['access_key_id']}:{made['secret']}"
-        return TestQueue(Client(world, key), queue.name)
-
+def test_a_key_for_receives_alone_may_delete_so(queue: TestQueue) -> None:
+    sender = with_scope(queue.client, {"send": "all"})
+    receiver = with_scope(queue.client, {"receive": {"queues": [queue.name]}})
     queue.send("a")
     held = queue.receive()
 
-    refused = post(with_scope({"send": "all"}), *held)
-    answer = exchange(with_scope({"receive": {"queues": [queue.name]}}), *held)
+    refused = post(TestQueue(sender, queue.name), *held)
+    answer = exchange(TestQueue(receiver, queue.name), *held)
 
     assert refused.code == "Forbidden"
     assert answer["deleted"] == receipts(*held)

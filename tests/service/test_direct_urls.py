@@ -41,10 +41,6 @@ def call(world: World, role: str, method: str, path: str, key: str = "", query: 
     return world.run(role, make_url_event(request, "id-1", world.clock.now_ms()))
 
 
-def problem(answer: dict[str, Any]) -> tuple[int, str | None]:
-    return answer["statusCode"], answer["headers"].get("Allow")
-
-
 def test_four_functions_have_urls_if_the_parameter_says_so() -> None:
     template = load(TEMPLATE, {"DirectUrls": "true"})
     assert sorted(template.urls) == [
@@ -105,7 +101,8 @@ def test_a_url_takes_the_calls_of_its_function_alone(
     world: World, method: str, path: str, told: tuple[int, str | None]
 ) -> None:
     key = world.client("alice").authorization
-    assert problem(call(world, "send", method, path, key)) == told
+    answer = call(world, "send", method, path, key)
+    assert (answer["statusCode"], answer["headers"].get("Allow")) == told
 
 
 def test_a_url_asks_for_a_key(world: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -15,8 +14,6 @@ from tests.service.test_costs import b64
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.storage.parcels import ARCHIVE
 from cirrusmq_local.testing import World
-
-Act = Callable[[TestQueue], None]
 
 
 def begin(queue: TestQueue, name: str = "late", **attributes: Any) -> dict[str, Any]:
@@ -36,10 +33,6 @@ def fill(queue: TestQueue) -> list[Message]:
 
 def filled(queue: TestQueue) -> list[str]:
     return sorted(message["body"] for message in fill(queue))
-
-
-def archived(world: World) -> int:
-    return sum(item["pk"]["S"].startswith(f"{ARCHIVE}#") for item in world.items())
 
 
 class TestTheBacklog:
@@ -197,46 +190,45 @@ class TestTheBacklog:
         }
 
 
-def _delete_all(queue: TestQueue) -> None:
-    queue.delete(*queue.receive_all())
+class Acts:
+    """What consumers and their owner do with the backlog before a new receiver is given it."""
 
+    def __init__(self, queue: TestQueue) -> None:
+        self.queue = queue
 
-def _delete_some(queue: TestQueue) -> None:
-    queue.delete(*queue.receive_all()[::2])
+    def delete_all(self) -> None:
+        self.queue.delete(*self.queue.receive_all())
 
+    def delete_some(self) -> None:
+        self.queue.delete(*self.queue.receive_all()[::2])
 
-def _give_back_at_once(queue: TestQueue) -> None:
-    queue.client.world.clock.pass_seconds(3)
-    queue.give_back(*queue.receive_all()[:16], delay_seconds=0)
+    def give_back_at_once(self) -> None:
+        self.queue.client.world.clock.pass_seconds(3)
+        self.queue.give_back(*self.queue.receive_all()[:16], delay_seconds=0)
 
+    def give_back_then_delete(self) -> None:
+        self.queue.client.world.clock.pass_seconds(3)
+        for _ in range(3):
+            self.queue.give_back(*self.queue.receive_all()[:2], delay_seconds=0)
+            self.queue.client.world.clock.pass_seconds(4)
+        self.queue.delete(*self.queue.receive_all())
 
-def _give_back_then_delete(queue: TestQueue) -> None:
-    queue.client.world.clock.pass_seconds(3)
-    for _ in range(3):
-        queue.give_back(*queue.receive_all()[:2], delay_seconds=0)
-        queue.client.world.clock.pass_seconds(4)
-    queue.delete(*queue.receive_all())
+    def put_off_for_long(self) -> None:
+        self.queue.client.world.clock.pass_seconds(3)
+        self.queue.give_back(*self.queue.receive_all()[:3], delay_seconds=5_000)
 
+    def give_up(self) -> None:
+        self.queue.act("dead-letter", *self.queue.receive_all()[:3])
 
-def _put_off_for_long(queue: TestQueue) -> None:
-    queue.client.world.clock.pass_seconds(3)
-    queue.give_back(*queue.receive_all()[:3], delay_seconds=5_000)
+    def move_to_another(self) -> None:
+        self.queue.start("redrive", to="dead")
+        world = self.queue.client.world
+        world.run(*world.invoked.pop())  # before the other operation
 
-
-def _give_up(queue: TestQueue) -> None:
-    queue.act("dead-letter", *queue.receive_all()[:3])
-
-
-def _move_to_another(queue: TestQueue) -> None:
-    queue.start("redrive", to="dead")
-    world = queue.client.world
-    world.run(*world.invoked.pop())  # before the other operation
-
-
-def _change_due_times(queue: TestQueue) -> None:
-    for message in queue.peek():
-        path = f"{queue.path}/messages/{message['id']}"
-        assert queue.client.patch(path, {"delay_seconds": 2}).status == 200
+    def change_due_times(self) -> None:
+        for message in self.queue.peek():
+            path = f"{self.queue.path}/messages/{message['id']}"
+            assert self.queue.client.patch(path, {"delay_seconds": 2}).status == 200
 
 
 FEW = [(0, 1, 0), (200, 400, 5), (0, 400, 3_600)]
@@ -250,24 +242,12 @@ AT_ONCE_AND_LATER = [
 class TestConsumersMeanwhile:
     @pytest.mark.few(7)
     @pytest.mark.parametrize(("ago", "size", "rewind_seconds"), AT_ONCE_AND_LATER)
-    @pytest.mark.parametrize(
-        "act",
-        [
-            _delete_all,
-            _delete_some,
-            _give_back_at_once,
-            _give_back_then_delete,
-            _put_off_for_long,
-            _give_up,
-            _move_to_another,
-            _change_due_times,
-        ],
-    )
+    @pytest.mark.parametrize("act", [name for name in vars(Acts) if name[0] != "_"])
     def test_consumers_take_nothing_from_the_backlog(
         self,
         world: World,
         make_queue: MakeQueue,
-        act: Act,
+        act: str,
         ago: int,
         size: int,
         rewind_seconds: int,
@@ -286,7 +266,7 @@ class TestConsumersMeanwhile:
         begin(queue)
         world.clock.pass_seconds(0.1)
 
-        act(queue)
+        getattr(Acts(queue), act)()
 
         world.clock.pass_seconds(10)
         received = fill(queue)
@@ -415,7 +395,7 @@ class TestFailures:
                 begin(queue, name)
                 queue.send(f"{calls} later", group="0")
                 broke = crash(world, patch, calls, applied=applied)
-            _delete_all(queue)
+            queue.delete(*queue.receive_all())
             mine = [each for each in queue.bodies(receiver=name) if each.startswith(f"{calls} ")]
             assert len(mine) == len(set(mine)) == 7, calls
             assert queue.client.delete(f"{queue.path}/receivers/{name}").status == 204
@@ -476,7 +456,7 @@ class TestFailures:
         ]
         assert states == ["failed", "succeeded"]
         queue.delete(*queue.receive_all())
-        assert archived(world) == 0
+        assert not [item for item in world.items() if item["pk"]["S"].startswith(f"{ARCHIVE}#")]
 
     def test_a_deleted_queue_ends_it(self, world: World, make_queue: MakeQueue) -> None:
         queue = make_queue()

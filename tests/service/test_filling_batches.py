@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.conftest import MakeQueue, Message, TestQueue, bodies
 from tests.service.faults import Throttled
 from tests.service.test_costs import parcels
 from tests.service.test_repeated_receives import REPEAT_UNITS, attempt, units
@@ -46,19 +46,11 @@ def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> Looks:
 
 
 def send_singles(world: World, queue: TestQueue, count: int) -> list[str]:
-    bodies = [f"m{number}" for number in range(count)]
-    for body in bodies:
+    sent = [f"m{number}" for number in range(count)]
+    for body in sent:
         queue.send(body)
     world.clock.pass_seconds(5)
-    return bodies
-
-
-def bodies_of(messages: list[Message]) -> list[str]:
-    return sorted(str(message["body"]) for message in messages)
-
-
-def partitions_used(world: World) -> set[str]:
-    return {item["pk"]["S"] for item in parcels(world)}
+    return sent
 
 
 @pytest.mark.parametrize("wait_seconds", [0, 1, 20])
@@ -70,7 +62,7 @@ def test_one_receive_gets_the_messages_of_four_partitions(
         queue = make_queue(f"orders-{number}")
         sent = send_singles(world, queue, count)
 
-        assert bodies_of(queue.receive(MAX, wait_seconds=wait_seconds)) == sorted(sent)
+        assert sorted(bodies(queue.receive(MAX, wait_seconds=wait_seconds))) == sorted(sent)
 
 
 def test_it_takes_no_more_than_was_asked_for(world: World, make_queue: MakeQueue) -> None:
@@ -93,8 +85,8 @@ def test_receivers_and_subscriptions_are_filled_as_well(
     world.settle()
     world.clock.pass_seconds(5)
 
-    assert bodies_of(queue.receive(MAX, receiver="audit")) == sorted(sent)
-    assert bodies_of(subscription.receive(MAX)) == sorted(sent)
+    assert sorted(bodies(queue.receive(MAX, receiver="audit"))) == sorted(sent)
+    assert sorted(bodies(subscription.receive(MAX))) == sorted(sent)
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -146,7 +138,7 @@ def test_large_messages_of_several_partitions_fit_the_answer(
     for _ in range(8):
         queue.send(LARGE)
     world.clock.pass_seconds(5)
-    assert len(partitions_used(world)) > 2
+    assert len({item["pk"]["S"] for item in parcels(world)}) > 2
 
     counts = [len(queue.receive(MAX)) for _ in range(8)]
 
@@ -168,7 +160,7 @@ def test_a_refusal_behind_claims_is_the_end_and_no_error(
     throttled.end()
 
     assert 0 < len(received) < 16
-    assert bodies_of(received + queue.receive_all()) == sorted(sent)
+    assert sorted(bodies(received + queue.receive_all())) == sorted(sent)
 
 
 def test_a_slow_store_does_not_use_the_leases_up(
@@ -205,7 +197,7 @@ class TestWaits:
         received = queue.receive(MAX, wait_seconds=5)
 
         found = [number for number, (_, parcels) in enumerate(looks.seen) if parcels]
-        assert bodies_of(received) in (["a"], ["b"], ["a", "b"])
+        assert sorted(bodies(received)) in (["a"], ["b"], ["a", "b"])
         assert found[0] == len(looks.seen) - 1  # nothing was looked at behind it
 
 

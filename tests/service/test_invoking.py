@@ -303,7 +303,7 @@ class TestDelivery:
         self, world: World, make_queue: MakeQueue, handler: Handler, failing: str
     ) -> None:
         """Two receivers of a queue give one message up into one dead-letter queue."""
-        make_queue("dead", partitions=1)
+        dead = make_queue("dead", partitions=1)
         queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})
         for name in ("r1", "r2"):
             queue.add_receiver(name)
@@ -312,7 +312,6 @@ class TestDelivery:
         world.settle()
         for name in ("r1", "r2"):
             queue.act("dead-letter", *queue.receive(receiver=name))
-        dead = TestQueue(queue.client, "dead")
         batches: list[list[dict[str, Any]]] = []
 
         def handle(event: dict[str, Any]) -> Any:

@@ -6,7 +6,6 @@ the message's place. Wherever the messages go, theirs go with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -93,16 +92,6 @@ def lost(world: World) -> list[str]:
     return problems
 
 
-Write = Callable[[Client], None]
-WRITES: dict[str, Write] = {}
-"""What stores parcels, marks them, and has this release write them."""
-
-
-def write(made: Write) -> Write:
-    WRITES[made.__name__] = made
-    return made
-
-
 def queues(alice: Client, **attributes: Any) -> TestQueue:
     alice.put("/queues/dead")
     given = {"dead_letter": {"queue": "dead", "max_receives": 2}, "partitions": 1, **attributes}
@@ -118,235 +107,194 @@ def marked(alice: Client, **attributes: Any) -> TestQueue:
     return work
 
 
-@write
-def part_is_deleted(alice: Client) -> None:
-    work = marked(alice)
-    work.delete(work.receive(2)[1])
+class Writes:
+    """Each stores parcels, marks them, and has this release write them."""
 
+    def __init__(self, alice: Client) -> None:
+        self.alice = alice
 
-@write
-def held_longer_and_given_back_in_place(alice: Client) -> None:
-    work = marked(alice)
-    first, second, _ = work.receive()
-    work.hold(first, 300)
-    work.give_back(second)
+    def part_is_deleted(self) -> None:
+        work = marked(self.alice)
+        work.delete(work.receive(2)[1])
 
+    def held_longer_and_given_back_in_place(self) -> None:
+        work = marked(self.alice)
+        first, second, _ = work.receive()
+        work.hold(first, 300)
+        work.give_back(second)
 
-@write
-def given_back_for_later(alice: Client) -> None:
-    work = marked(alice)
-    received = work.receive()
-    work.give_back(received[1], received[2], delay_seconds=600)
+    def given_back_for_later(self) -> None:
+        work = marked(self.alice)
+        received = work.receive()
+        work.give_back(received[1], received[2], delay_seconds=600)
 
+    def given_back_untried_for_later(self) -> None:
+        work = marked(self.alice)
+        received = work.receive()
+        work.give_back(received[2], tried=False, delay_seconds=600)
 
-@write
-def given_back_untried_for_later(alice: Client) -> None:
-    work = marked(alice)
-    received = work.receive()
-    work.give_back(received[2], tried=False, delay_seconds=600)
+    def put_off(self) -> None:
+        work = queues(self.alice)
+        sent = work.send("a", "b", "c", delay_seconds=60)
+        mark(self.alice.world)
+        reply = self.alice.patch(f"/queues/work/messages/{sent[1]['id']}", {"delay_seconds": 900})
+        assert reply.status == 200, reply.text
+        assert self.alice.delete(f"/queues/work/messages/{sent[2]['id']}").status == 204
 
+    def of_a_fair_queue_given_back(self) -> None:
+        work = queues(self.alice, fair=True)
+        work.send("a", "b", "c", group="g")
+        mark(self.alice.world)
+        work.give_back(*work.receive(), delay_seconds=600)
 
-@write
-def put_off(alice: Client) -> None:
-    work = queues(alice)
-    sent = work.send("a", "b", "c", delay_seconds=60)
-    mark(alice.world)
-    reply = alice.patch(f"/queues/work/messages/{sent[1]['id']}", {"delay_seconds": 900})
-    assert reply.status == 200, reply.text
-    assert alice.delete(f"/queues/work/messages/{sent[2]['id']}").status == 204
+    def dead_lettered_by_its_holder(self) -> None:
+        work = marked(self.alice)
+        received = work.receive()
+        work.act("dead-letter", received[1], reason="odd")
 
+    def dead_lettered_by_receives(self) -> None:
+        work = queues(self.alice, visibility_timeout_seconds=10)
+        work.send("a", "b")
+        mark(self.alice.world)
+        for _ in range(3):
+            work.receive()
+            self.alice.world.settle()
+            self.alice.world.clock.pass_seconds(10)
+        assert TestQueue(self.alice, "dead").show()["counts"]["active"] == 2
 
-@write
-def of_a_fair_queue_given_back(alice: Client) -> None:
-    work = queues(alice, fair=True)
-    work.send("a", "b", "c", group="g")
-    mark(alice.world)
-    work.give_back(*work.receive(), delay_seconds=600)
+    def dead_lettered_by_age(self) -> None:
+        limit = {"dead_letter": {"queue": "dead", "max_age_seconds": 300}}
+        work = queues(self.alice, **limit)
+        work.send("a", "b")
+        mark(self.alice.world)
+        Schedules(self.alice.world, sweeps=True).pass_seconds(600)
+        assert len(TestQueue(self.alice, "dead").receive()) == 2
 
+    def redriven(self) -> None:
+        self.dead_lettered_by_its_holder()
+        assert TestQueue(self.alice, "dead").run("redrive")["done"] == 1
 
-@write
-def dead_lettered_by_its_holder(alice: Client) -> None:
-    work = marked(alice)
-    received = work.receive()
-    work.act("dead-letter", received[1], reason="odd")
+    def redriven_elsewhere(self) -> None:
+        self.alice.put("/queues/other", {"ordered": True})
+        work = queues(self.alice)
+        work.send("a", "b", group="g")
+        mark(self.alice.world)
+        assert work.run("redrive", to="other")["done"] == 2
 
+    def archived(self) -> None:
+        work = marked(self.alice, rewind_seconds=3_600)
+        work.delete(*work.receive())
+        assert {item["pk"]["S"][0] for item, _ in parcels(self.alice.world)} == {ARCHIVE}
 
-@write
-def dead_lettered_by_receives(alice: Client) -> None:
-    work = queues(alice, visibility_timeout_seconds=10)
-    work.send("a", "b")
-    mark(alice.world)
-    for _ in range(3):
-        work.receive()
-        alice.world.settle()
-        alice.world.clock.pass_seconds(10)
-    assert TestQueue(alice, "dead").show()["counts"]["active"] == 2
+    def archived_in_parts(self) -> None:
+        work = marked(self.alice, rewind_seconds=3_600)
+        for message in work.receive():
+            work.delete(message)
+        assert {item["pk"]["S"][0] for item, _ in parcels(self.alice.world)} == {ARCHIVE}
 
+    def rewound(self) -> None:
+        begun = self.alice.get("/health").json["time"]
+        self.archived()
+        work = TestQueue(self.alice, "work")
+        assert work.run("rewind", to=begun)["done"] == 3
+        work.give_back(*work.receive(2), delay_seconds=600)
 
-@write
-def dead_lettered_by_age(alice: Client) -> None:
-    limit = {"dead_letter": {"queue": "dead", "max_age_seconds": 300}}
-    work = queues(alice, **limit)
-    work.send("a", "b")
-    mark(alice.world)
-    Schedules(alice.world, sweeps=True).pass_seconds(600)
-    assert len(TestQueue(alice, "dead").receive()) == 2
+    def of_an_ordered_queue_rewound(self) -> None:
+        begun = self.alice.get("/health").json["time"]
+        work = queues(self.alice, ordered=True, rewind_seconds=3_600)
+        work.send("a", "b", group="g")
+        work.send("c", group="g")
+        mark(self.alice.world)
+        work.delete(*work.receive())
+        work.run("rewind", to=begun)
+        work.receive(1)
 
+    def given_back_by_a_retry_policy(self) -> None:
+        work = marked(self.alice, retry={"policy": "custom", "waits": [60] * 9})
+        received = work.receive()
+        work.give_back(received[0])
+        work.give_back(received[1], delay_seconds=0)
 
-@write
-def redriven(alice: Client) -> None:
-    dead_lettered_by_its_holder(alice)
-    assert TestQueue(alice, "dead").run("redrive")["done"] == 1
+    def copied_for_a_new_receiver(self) -> None:
+        work = queues(self.alice)
+        work.send("a", "b", "c")
+        work.send("large" * 600)
+        mark(self.alice.world)
+        work.delete(work.receive(2)[1])
+        work.add_receiver("late", start="earliest")
+        assert len({parcel.source_id for _, parcel in parcels(self.alice.world)}) == 2
+        assert len(work.receive_all(receiver="late")) == 3
 
+    def set_apart_from_a_large_one(self) -> None:
+        """The bound of its send is too high for it: it gets a parcel with a bound of its own."""
+        sender = Client(self.alice.world, self.alice.authorization)
+        sender.gzips = True
+        work = queues(sender, max_message_bytes=4_194_304)
+        work.send("\x01" * 1_000_000, "b" * 1_000_000)
+        mark(self.alice.world)
+        before = len(parcels(self.alice.world))
+        request = {"max": 16, "wait_seconds": 0}
+        for _ in range(3):
+            self.alice.post("/queues/work/messages/receive", request)
+        assert len(parcels(self.alice.world)) == before + 1
 
-@write
-def redriven_elsewhere(alice: Client) -> None:
-    alice.put("/queues/other", {"ordered": True})
-    work = queues(alice)
-    work.send("a", "b", group="g")
-    mark(alice.world)
-    assert work.run("redrive", to="other")["done"] == 2
+    def of_a_rewound_group(self) -> None:
+        topic = TestTopic(self.alice)
+        group = topic.subscribe("group")
+        topic.publish("a", "b")
+        mark(self.alice.world)
+        held, _ = group.receive()
+        self.alice.world.clock.pass_seconds(5)
+        to = self.alice.get("/health").json["time"]
+        assert self.alice.post(f"{group.path}/rewind", {"to": to}).status == 202
+        self.alice.world.settle()
+        group.give_back(held, delay_seconds=600)
 
+    def of_a_receiver_that_starts_earlier(self) -> None:
+        work = queues(self.alice)
+        work.add_receiver("first")
+        work.send("a", "b")
+        work.send("large" * 600)
+        mark(self.alice.world)
+        work.add_receiver("late", start="earliest")
+        assert len(work.receive_all(receiver="late")) == 3
+        mark(self.alice.world)  # copies of the log have what this release reads there
 
-@write
-def archived(alice: Client) -> None:
-    work = marked(alice, rewind_seconds=3_600)
-    work.delete(*work.receive())
-    assert {item["pk"]["S"][0] for item, _ in parcels(alice.world)} == {ARCHIVE}
+    def of_a_group(self) -> None:
+        self.alice.put("/queues/dead")
+        topic = TestTopic(self.alice)
+        group = topic.subscribe("group", dead_letter_queue="dead")
+        topic.publish("a", "b", "c")
+        mark(self.alice.world)
+        received = group.receive()
+        group.give_back(received[1], delay_seconds=600)
+        group.act("dead-letter", received[2], reason="odd")
 
+    def of_a_group_redriven(self) -> None:
+        self.of_a_group()
+        assert TestQueue(self.alice, "dead").run("redrive")["done"] == 1
 
-@write
-def archived_in_parts(alice: Client) -> None:
-    work = marked(alice, rewind_seconds=3_600)
-    for message in work.receive():
-        work.delete(message)
-    assert {item["pk"]["S"][0] for item, _ in parcels(alice.world)} == {ARCHIVE}
+    def of_a_url_redriven(self) -> None:
+        self.posted_again_and_given_up()
+        assert TestQueue(self.alice, "dead").run("redrive")["done"] == 2
 
-
-@write
-def rewound(alice: Client) -> None:
-    begun = alice.get("/health").json["time"]
-    archived(alice)
-    work = TestQueue(alice, "work")
-    assert work.run("rewind", to=begun)["done"] == 3
-    work.give_back(*work.receive(2), delay_seconds=600)
-
-
-@write
-def of_an_ordered_queue_rewound(alice: Client) -> None:
-    begun = alice.get("/health").json["time"]
-    work = queues(alice, ordered=True, rewind_seconds=3_600)
-    work.send("a", "b", group="g")
-    work.send("c", group="g")
-    mark(alice.world)
-    work.delete(*work.receive())
-    work.run("rewind", to=begun)
-    work.receive(1)
-
-
-@write
-def given_back_by_a_retry_policy(alice: Client) -> None:
-    work = marked(alice, retry={"policy": "custom", "waits": [60] * 9})
-    received = work.receive()
-    work.give_back(received[0])
-    work.give_back(received[1], delay_seconds=0)
-
-
-@write
-def copied_for_a_new_receiver(alice: Client) -> None:
-    work = queues(alice)
-    work.send("a", "b", "c")
-    work.send("large" * 600)
-    mark(alice.world)
-    work.delete(work.receive(2)[1])
-    work.add_receiver("late", start="earliest")
-    assert len({parcel.source_id for _, parcel in parcels(alice.world)}) == 2
-    assert len(work.receive_all(receiver="late")) == 3
-
-
-@write
-def set_apart_from_a_large_one(alice: Client) -> None:
-    """The bound of its send is too high for it: it gets a parcel with a bound of its own."""
-    sender = Client(alice.world, alice.authorization)
-    sender.gzips = True
-    work = queues(sender, max_message_bytes=4_194_304)
-    work.send("\x01" * 1_000_000, "b" * 1_000_000)
-    mark(alice.world)
-    before = len(parcels(alice.world))
-    request = {"max": 16, "wait_seconds": 0}
-    for _ in range(3):
-        alice.post("/queues/work/messages/receive", request)
-    assert len(parcels(alice.world)) == before + 1
-
-
-@write
-def of_a_rewound_group(alice: Client) -> None:
-    topic = TestTopic(alice)
-    group = topic.subscribe("group")
-    topic.publish("a", "b")
-    mark(alice.world)
-    held, _ = group.receive()
-    alice.world.clock.pass_seconds(5)
-    to = alice.get("/health").json["time"]
-    assert alice.post(f"{group.path}/rewind", {"to": to}).status == 202
-    alice.world.settle()
-    group.give_back(held, delay_seconds=600)
-
-
-@write
-def of_a_receiver_that_starts_earlier(alice: Client) -> None:
-    work = queues(alice)
-    work.add_receiver("first")
-    work.send("a", "b")
-    work.send("large" * 600)
-    mark(alice.world)
-    work.add_receiver("late", start="earliest")
-    assert len(work.receive_all(receiver="late")) == 3
-    mark(alice.world)  # copies of the log have what this release reads there
-
-
-@write
-def of_a_group(alice: Client) -> None:
-    alice.put("/queues/dead")
-    topic = TestTopic(alice)
-    group = topic.subscribe("group", dead_letter_queue="dead")
-    topic.publish("a", "b", "c")
-    mark(alice.world)
-    received = group.receive()
-    group.give_back(received[1], delay_seconds=600)
-    group.act("dead-letter", received[2], reason="odd")
-
-
-@write
-def of_a_group_redriven(alice: Client) -> None:
-    of_a_group(alice)
-    assert TestQueue(alice, "dead").run("redrive")["done"] == 1
-
-
-@write
-def of_a_url_redriven(alice: Client) -> None:
-    posted_again_and_given_up(alice)
-    assert TestQueue(alice, "dead").run("redrive")["done"] == 2
-
-
-@write
-def posted_again_and_given_up(alice: Client) -> None:
-    alice.put("/queues/dead")
-    topic = TestTopic(alice)
-    retry = {"policy": "custom", "waits": [60]}
-    topic.subscribe("hook", "http", retry=retry, dead_letter_queue="dead")
-    alice.world.endpoint = lambda url: "status 500"
-    topic.publish("a", "b")
-    mark(alice.world)
-    Schedules(alice.world, sweeps=True).pass_seconds(600)
-    assert TestQueue(alice, "dead").show()["counts"]["active"] == 2
+    def posted_again_and_given_up(self) -> None:
+        self.alice.put("/queues/dead")
+        topic = TestTopic(self.alice)
+        retry = {"policy": "custom", "waits": [60]}
+        topic.subscribe("hook", "http", retry=retry, dead_letter_queue="dead")
+        self.alice.world.endpoint = lambda url: "status 500"
+        topic.publish("a", "b")
+        mark(self.alice.world)
+        Schedules(self.alice.world, sweeps=True).pass_seconds(600)
+        assert TestQueue(self.alice, "dead").show()["counts"]["active"] == 2
 
 
 @pytest.mark.few(9)
 @pytest.mark.writes_by_hand
-@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("name", [name for name in vars(Writes) if name[0] != "_"])
 def test_a_write_keeps_unknown_attributes(name: str, world: World, alice: Client) -> None:
-    WRITES[name](alice)
+    getattr(Writes(alice), name)()
     assert parcels(world)
     assert lost(world) == []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.listings import key_id
 
@@ -12,13 +14,13 @@ def names(client: Client, query: str = "") -> list[str]:
     return [queue["name"] for queue in client.get("/queues", query).json["queues"]]
 
 
-def pages(client: Client, query: str) -> list[list[str]]:
-    """The names on each page, following cursors to the end."""
+def pages(client: Client, query: str, path: str = "/queues") -> list[list[dict[str, Any]]]:
+    """The entries on each page, following cursors to the end."""
     found = []
     cursor = ""
     while True:
-        page = client.get("/queues", query + cursor).json
-        found.append([queue["name"] for queue in page["queues"]])
+        page = client.get(path, query + cursor).json
+        found.append(page[path.rpartition("/")[2]])
         if "cursor" not in page:
             return found
         cursor = f"&cursor={page['cursor']}"
@@ -54,7 +56,7 @@ def test_pages_hold_every_queue_once_and_the_last_has_no_cursor(queues: Client, 
     assert [len(page) for page in found] == [limit] * (5 // limit) + (
         [5 % limit] if 5 % limit else []
     )
-    together = [name for page in found for name in page]
+    together = [queue["name"] for page in found for queue in page]
     assert sorted(together) == ["Alpha", "able", "beta", "delta", "gamma"]
 
 
@@ -114,16 +116,11 @@ def test_every_listing_has_pages(
     listed: dict[str, tuple[Client, str, list[str]]], path: str, limit: int
 ) -> None:
     client, field, expected = listed[path]
-    found, query = [], f"limit={limit}"
-    while True:
-        page = client.get(path, query).json
-        found.append([entry[field] for entry in page[path.rpartition("/")[2]]])
-        if "cursor" not in page:
-            break
-        query = f"limit={limit}&cursor={page['cursor']}"
 
-    assert [name for names in found for name in names] == expected
-    assert [len(names) for names in found[:-1]] == [limit] * (len(found) - 1)
+    found = pages(client, f"limit={limit}", path)
+
+    assert [entry[field] for page in found for entry in page] == expected
+    assert [len(page) for page in found[:-1]] == [limit] * (len(found) - 1)
 
 
 def test_a_cursor_is_opaque_and_url_safe(queues: Client) -> None:

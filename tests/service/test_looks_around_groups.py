@@ -197,7 +197,9 @@ class TestReceives:
 class TestFigures:
     @pytest.mark.long
     @pytest.mark.parametrize("kind", ["fair", pytest.param("ordered", marks=LONG), "plain"])
-    def test_the_age_alarm_sees_a_message_behind_all_held_ones(self, kind: str) -> None:
+    def test_the_age_alarm_sees_a_message_behind_all_held_ones_until_it_is_gone(
+        self, kind: str
+    ) -> None:
         world = World()
         groups = by_key(GROUPS)
         last = groups.pop()
@@ -211,18 +213,6 @@ class TestFigures:
 
         assert ages[-1] == pytest.approx(300, abs=2)
         assert ages == sorted(ages)
-
-    @pytest.mark.long
-    def test_the_age_ends_when_the_message_is_gone(self) -> None:
-        world = World()
-        groups = by_key(GROUPS)
-        last = groups.pop()
-        alice = hold_all("ordered", world, groups)
-        alice.send("q", "waits", group=last)
-        world.settle()
-        for _ in range(4):
-            world.clock.pass_seconds(60)
-            sweep(world.core, 50_000)
         (message,) = alice.receive("q", 1, wait_seconds=20)
         alice.post("/queues/q/messages/delete", {"receipts": [message["receipt"]]})
         for _ in range(4):
