@@ -206,15 +206,6 @@ def test_a_topic_is_shared_with_another_account(client: Client, wait_until: Wait
     client.delete_topic("shared")
 
 
-def test_a_wrong_token_confirms_no_endpoint(client: Client) -> None:
-    client.create_topic("confirmed")
-    endpoint: Any = {"protocol": "http", "endpoint": "http://127.0.0.1:9/orders"}
-    client.create_subscription("confirmed", "orders", endpoint)
-    with pytest.raises(errors.Forbidden):
-        client.confirm_subscription("confirmed", "orders", "not the token")
-    client.delete_topic("confirmed")
-
-
 def test_any_number_of_messages_goes_in_legal_batches_in_order() -> None:
     small = [Message(str(number)) for number in range(40)]
     assert [len(batch) for batch in split(small)] == [16, 16, 8]

@@ -300,7 +300,11 @@ def test_a_filter_is_tried_before_anybody_has_it(
         (("queue", "show", "none"), {}, "(cirrusmq queue list shows all queues)"),
         (("topic", "show", "none"), {}, "(cirrusmq topic list shows all topics)"),
         (("receive", "none"), {"CIRRUSMQ_SECRET": "wrong"}, "(check CIRRUSMQ_ACCESS_KEY_ID"),
-        (("queue", "list"), {"CIRRUSMQ_URL": "http://127.0.0.1:1"}, "with: cirrusmq up)"),
+        (
+            ("queue", "list"),
+            {"CIRRUSMQ_URL": "http://127.0.0.1:1"},
+            "at http://127.0.0.1:1 (start the service with: cirrusmq up)",
+        ),
         (("queue", "list"), {"CIRRUSMQ_URL": "nonsense"}, "it looks like http://127.0.0.1:8080"),
         (("report", "billing", "--no-make"), {}, "There is no finished report yet."),
         (("report", "backlog", "--no-make"), {}, "There is no finished report yet."),

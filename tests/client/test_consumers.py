@@ -113,57 +113,27 @@ def test_a_receiver_of_a_queue_is_consumed_beside_the_queue(
     assert client.show_queue(queue)["counts"]["active"] == 2
 
 
-class Sizes:
-    """A handler of batches that notes their sizes and times."""
-
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
-        self.times: list[float] = []
-
-    def __call__(self, messages: list[Received]) -> None:
-        self.sizes.append(len(messages))
-        self.times.append(time.monotonic())
-
-
-@pytest.mark.usefixtures("both_consumers")
-def test_a_batch_is_handled_when_it_is_full_however_long_it_may_wait(
-    client: Client, producer: Producer, queue: str, wait_until: Wait
-) -> None:
-    sizes = Sizes()
-    batches = Batches(max_batch=40, max_await=450)
-    with Consumer(queue, sizes, client=client, batches=batches, workers=1, wait_seconds=1):
-        producer.send_batch(queue, map(str, range(80)))
-        wait_until(lambda: len(sizes.sizes) == 2)
-    assert sizes.sizes == [40, 40]
-
-
 @pytest.mark.usefixtures("either_consumer")
 @pytest.mark.alone
 def test_an_unfilled_batch_is_handled_after_its_wait(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
     name = new_queue(visibility_timeout_seconds=2)
-    sizes = Sizes()
+    handled: list[tuple[int, float]] = []
+
+    def handle(messages: list[Received]) -> None:
+        handled.append((len(messages), time.monotonic()))
+
     batches = Batches(max_batch=1_024, max_await=3)
-    with Consumer(name, sizes, client=client, batches=batches, workers=1, wait_seconds=1):
+    with Consumer(name, handle, client=client, batches=batches, workers=1, wait_seconds=1):
         began = time.monotonic()
         producer.send_batch(name, map(str, range(39)))
-        wait_until(lambda: sizes.sizes)
+        wait_until(lambda: handled)
     # Gathering took longer than the lease, and no message was received twice.
-    assert sizes.sizes == [39]
-    assert 2.9 < sizes.times[0] - began < 6
+    ((size, at),) = handled
+    assert size == 39
+    assert 2.9 < at - began < 6
     assert client.show_queue(name)["counts"]["active"] == 0
-
-
-@pytest.mark.usefixtures("either_consumer")
-def test_without_waiting_a_batch_need_not_be_full(
-    client: Client, producer: Producer, queue: str, wait_until: Wait
-) -> None:
-    sizes = Sizes()
-    producer.send_batch(queue, map(str, range(5)))
-    batches = Batches(max_batch=1_024)
-    with Consumer(queue, sizes, client=client, batches=batches, wait_seconds=1):
-        wait_until(lambda: sum(sizes.sizes) == 5)
 
 
 @pytest.mark.parametrize(

@@ -162,9 +162,3 @@ def test_an_apply_in_json_has_the_plan_and_then_its_steps(account: Account) -> N
         {"done": {"action": "create", "kind": "queue", "name": "a"}},
         {"done": {"action": "create", "kind": "topic", "name": "news"}},
     ]
-
-
-def test_an_unreachable_service_is_told(account: Account, run_command: Run) -> None:
-    told = run_command("data", "import", "plan", str(EXAMPLE), CIRRUSMQ_URL="http://127.0.0.1:9")
-    assert told.returncode == 1
-    assert "cirrusmq up" in told.stderr

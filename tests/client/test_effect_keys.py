@@ -138,12 +138,6 @@ def received(
     return Received(shown, str(Queue(source) if isinstance(source, str) else source))
 
 
-def test_a_redelivered_message_has_its_effect_once(handle: Handle) -> None:
-    message = received("1", "order-17")
-    assert handle([message]) == [True]
-    assert handle([message, message]) == [False, False]
-
-
 def test_within_the_services_window_an_id_has_one_effect_and_later_one_more(handle: Handle) -> None:
     monday = received("1", "report", "2026-11-23T08:00:00.000Z")
     again = received("2", "report", "2026-11-23T08:04:59.999Z")

@@ -48,9 +48,6 @@ def throw(error: BaseException) -> Any:
     raise error
 
 
-async def nothing() -> None: ...
-
-
 def fork() -> None:
     child = os.fork()
     if child == 0:

@@ -740,15 +740,6 @@ def test_an_ended_process_sends_its_waiting_messages(
 
 
 class TestProducersOfOneClient:
-    def test_they_send_their_messages_together(self, service: Service, make: Any) -> None:
-        producers = [make(linger=0.3) for _ in range(3)]
-
-        futures = [send(each, f"{n}")[0] for n, each in enumerate(producers)]
-
-        assert [future.result(WAIT).id for future in futures] == ["0", "1", "2"]
-        (batch,) = service.batches
-        assert sorted(batch) == ["0", "1", "2"]
-
     def test_no_call_has_more_than_its_messages(self, service: Service, make: Any) -> None:
         first, second = make(linger=0.3), make(linger=0.3)
 

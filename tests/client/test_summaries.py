@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable
 
 import pytest
 from tests.client.conftest import Run
 
 from cirrusmq_client import Client
-
-Name = Callable[[], str]
 
 
 @pytest.fixture

@@ -203,19 +203,6 @@ def test_only_a_broadcasting_member_seeks(client: Client, topic: str) -> None:
         consumer.seek("2026-11-20T08:00:00Z")
 
 
-def test_a_group_starts_earlier_and_is_rewound(
-    client: Client, producer: Producer, topic: str
-) -> None:
-    group = Subscription(topic, "late")
-    sent = [producer.publish(topic, body).sent_at for body in "ab"]
-    made = client.create_subscription(topic, "late", {"protocol": "pull", "start": "earliest"})
-    assert made["start"] == "earliest"
-    assert _take(client, group, 2) == ["a", "b"]
-    (*_, ended) = client.watch_operation(client.rewind_subscription(topic, "late", sent[1]))
-    assert (ended["kind"], ended["state"], ended["done"]) == ("replay", "succeeded", 1)
-    assert _take(client, group, 1) == ["b"]
-
-
 def test_a_group_gets_a_message_once_more_by_its_id(
     client: Client, producer: Producer, topic: str
 ) -> None:
@@ -239,25 +226,6 @@ def _take(client: Client, group: Subscription, count: int) -> list[str]:
         if received:
             client.delete(group, [message.receipt for message in received])
     return sorted(texts)
-
-
-@pytest.mark.usefixtures("either_consumer")
-def test_a_failed_message_is_not_retried(
-    client: Client, producer: Producer, topic: str, wait_until: Wait
-) -> None:
-    seen: Counter[str] = Counter()
-
-    def handle(message: Received) -> Retry | None:
-        seen[message.text] += 1
-        if message.text == "raises":
-            raise RuntimeError("a bug")
-        return Retry() if message.text == "retries" else None
-
-    with Consumer(topic, handle, client=client, broadcasting=NoProgress()):
-        producer.publish_batch(topic, ["raises", "retries", "fine"])
-        wait_until(lambda: seen["fine"])
-        time.sleep(0.5)
-    assert seen == {"raises": 1, "retries": 1, "fine": 1}
 
 
 @pytest.mark.usefixtures("either_consumer")

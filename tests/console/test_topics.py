@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 from tests.console.browsing import Console
 
 CLOSED = "http://127.0.0.1:9/"
-TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 """Nothing answers there."""
+TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 def make_topic(service: httpx.Client, topic: str, **attributes: Any) -> None:

@@ -107,7 +107,6 @@ def test_a_url_confirms_by_its_token(
         ({"Endpoint": QUEUE.replace("orders", "orders.fifo")}, "FIFO"),
         ({"Endpoint": QUEUE.replace("shop", "bob")}, "topic's account"),
         ({"Protocol": "https", "Endpoint": "http://hooks.example/"}, "match the specified"),
-        ({"Protocol": "lambda", "Endpoint": "arn:aws:sqs:a:b:c"}, "Lambda endpoint ARN"),
     ],
 )
 def test_invalid_subscriptions_are_refused_and_leave_nothing(

@@ -55,6 +55,7 @@ def test_a_queue_is_found_after_its_attributes_changed_by_the_new_ones(sqs: Any)
     first = sqs.create_queue(QueueName="q", Attributes={"DelaySeconds": "1"})["QueueUrl"]
     sqs.set_queue_attributes(QueueUrl=first, Attributes={"DelaySeconds": "2"})
     assert sqs.create_queue(QueueName="q", Attributes={"DelaySeconds": "2"})["QueueUrl"] == first
+    assert sqs.create_queue(QueueName="q")["QueueUrl"] == first
     with pytest.raises(sqs.exceptions.QueueNameExists):
         sqs.create_queue(QueueName="q", Attributes={"DelaySeconds": "1"})
 

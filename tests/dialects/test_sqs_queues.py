@@ -59,17 +59,6 @@ def test_a_deployment_without_a_bucket_has_smaller_messages(world: World, sqs: A
     assert attributes(sqs, url, "MaximumMessageSize") == {"MaximumMessageSize": "262144"}
 
 
-def test_an_existing_queue_is_found_by_the_given_attributes(sqs: Any) -> None:
-    given = {"VisibilityTimeout": "60", "DelaySeconds": "5"}
-    first = sqs.create_queue(QueueName="orders", Attributes=given)["QueueUrl"]
-    assert sqs.create_queue(QueueName="orders", Attributes=given)["QueueUrl"] == first
-    assert sqs.create_queue(QueueName="orders")["QueueUrl"] == first
-    with pytest.raises(sqs.exceptions.QueueNameExists, match=r"\(QueueAlreadyExists\)"):
-        sqs.create_queue(QueueName="orders", Attributes={"VisibilityTimeout": "61"})
-    # A native queue is found likewise.
-    assert attributes(sqs, first, "VisibilityTimeout") == {"VisibilityTimeout": "60"}
-
-
 POLICY = {
     "Statement": [
         {"Effect": "Allow", "Principal": {"AWS": "shop"}, "Action": "*", "Resource": arn("o.fifo")}
@@ -121,7 +110,7 @@ def test_an_existing_queue_is_compared_by_the_attributes_of_sqs(
 
     assert again["QueueUrl"] == first
     before = attributes(sqs, first)
-    with pytest.raises(sqs.exceptions.QueueNameExists) as refused:
+    with pytest.raises(sqs.exceptions.QueueNameExists, match=r"\(QueueAlreadyExists\)") as refused:
         sqs.create_queue(QueueName="o.fifo", Attributes={**fifo, **other})
     text = "A queue already exists with the same name and a different value for attribute"
     assert refused.value.response["Error"]["Message"] == f"{text} {name}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from pathlib import Path
 
 from cirrusmq_local.cloud.cloudformation import read
@@ -104,11 +103,6 @@ def test_manage_finds_every_other_route_of_the_contract(template: Template) -> N
     module = sys.modules[load_handler(manage).__module__]
     assert set(module.ROUTES) == {*MANAGED, *EXPECTED["manage"]}
     assert not set(MANAGED) & {route.key for route in template.routes}
-
-
-def test_no_route_is_in_two_functions(template: Template) -> None:
-    counts = Counter(route.key for route in template.routes)
-    assert [key for key, count in counts.items() if count > 1] == []
 
 
 def test_a_deployment_may_do_without_pages(transformed: list[Path], root: Path) -> None:

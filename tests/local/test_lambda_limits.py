@@ -71,9 +71,9 @@ def test_a_too_large_event_does_not_reach_the_function(hand_time: HandTime) -> N
 def test_the_context_counts_down_to_the_timeout(hand_time: HandTime) -> None:
     def handler(event: Any, context: Any) -> Any:
         hand_time.seconds += 28.5
-        return context.get_remaining_time_in_millis()
+        return [context.get_remaining_time_in_millis(), bool(context.aws_request_id)]
 
-    assert run(hand_time, handler) == 500
+    assert run(hand_time, handler) == [500, True]
 
 
 def test_an_answer_after_the_timeout_is_no_answer(hand_time: HandTime) -> None:
