@@ -547,10 +547,10 @@ def test_a_batch_is_full_at_once_when_enough_messages_wait(
     assert sizes[0] == max_batch
 
 
-@pytest.mark.parametrize("spare", [0, 16, 99])
+@pytest.mark.parametrize("prefetch", [0, 16, 99])
 @pytest.mark.parametrize("max_batch", [1, 2, 7, 16, 17, 33, 36, 100])
-def test_room_is_told_until_a_batch_is_full(max_batch: int, spare: int) -> None:
-    inbox = Inbox(max(spare, max_batch - 1), limit=max_batch)
+def test_room_is_told_until_a_batch_is_full(max_batch: int, prefetch: int) -> None:
+    inbox = Inbox(prefetch, limit=max_batch)
     taken: list[int] = []
     worker = threading.Thread(target=lambda: taken.append(len(inbox.take(max_batch, 300))))
     worker.start()

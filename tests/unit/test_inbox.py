@@ -21,9 +21,9 @@ def names(messages: list[Held]) -> list[str]:
     return [each.message.id for each in messages]
 
 
-def filled(*messages: str, ordered: bool = False, spare: int = 16) -> Inbox:
+def filled(*messages: str, ordered: bool = False, prefetch: int = 16) -> Inbox:
     """An inbox with messages; `name/group` in the order of their receiving."""
-    inbox = Inbox(spare)
+    inbox = Inbox(prefetch)
     inbox.ordered = ordered
     assert inbox.put([held(*each.split("/")) for each in messages]) == []
     return inbox
@@ -72,6 +72,26 @@ def test_of_an_ordered_group_only_the_first_is_kept() -> None:
     inbox._idle = 2
     assert names(inbox.beside(taken(inbox))) == ["b+"]
     assert names(taken(inbox)) == ["c+"]
+
+
+@pytest.mark.parametrize(
+    ("prefetch", "once", "busy", "gathering"),
+    [
+        (16, False, 16, 17),
+        (5, False, 16, 17),
+        (99, False, 99, 100),
+        (0, False, None, 16),
+        (16, True, None, 16),
+    ],
+)
+def test_batches_are_fetched_whole_and_none_beside_a_worker_without_prefetching(
+    prefetch: int, once: bool, busy: int | None, gathering: int
+) -> None:
+    inbox = Inbox(prefetch, limit=16)
+    inbox.once = once
+    assert inbox._may_hold == (busy or 0)
+    inbox._idle = 1
+    assert inbox._idle + inbox._may_hold == gathering
 
 
 @pytest.mark.parametrize(("messages", "room"), [(("a",), 15), (("a+",), 0), (("a", "b+"), 0)])

@@ -54,7 +54,7 @@ class Clustering:
     ) -> None:
         self._client, self._source, self._handle = client, source, handle
         self._options, self._kind, self._run = options, kind, kind.run
-        self._inbox = Inbox(max(options.prefetch, options.limit - 1), kind, options.limit)
+        self._inbox = Inbox(options.prefetch, kind, options.limit)
         self._upkeep = Upkeep(client, source, options, kind)
         self._leases = Leases(client, source, kind, self._die)
         self._settler = Settler(client, source, self._leases, self._upkeep, kind, self._die)

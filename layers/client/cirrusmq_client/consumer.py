@@ -58,7 +58,8 @@ class Consumer:
     - `broadcasting`: the store of the member's progress; every member gets every message. None is
       clustering: members share the messages.
     - `workers`: threads that run handlers. `receivers`: threads that receive messages.
-    - `prefetch`: maximum of unstarted messages. With slow handlers, fewer are shared better.
+    - `prefetch`: maximum of unstarted messages. With slow handlers, fewer are shared better. With
+      `batches` it is at least a whole batch, unless it is 0.
     - `wait_seconds`: time of a long poll; an idle consumer takes up to this time to stop.
     - `visibility_timeout_seconds`: of leases; None takes the message's or the source's. Leases are
     extended until the messages are settled.

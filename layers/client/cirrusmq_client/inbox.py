@@ -17,9 +17,15 @@ RECEIVE = 16
 class Inbox:
     """Passes each message to one worker; with `ordered`, one message of a group at a time.
 
-    At most `spare` unstarted messages are held, in addition to messages that idle workers take at
-    once. A worker takes up to `limit`: while it waits for a full batch, receives fetch the rest. No
-    message is held beside one that was received before:
+    At most `prefetch` unstarted messages are held, in addition to messages that idle workers take
+    at once. A worker takes up to `limit`: while it waits for a full batch, receives fetch the rest.
+    A batch is fetched whole, so `limit` messages may be held even if `prefetch` is smaller:
+
+        batches of 16, 15 held beside a busy worker    16  15  1  15  1 …   two receives for each
+        batches of 16, 16 held                         16  16  16 …         one
+
+    If `prefetch` is 0, no message is held beside busy workers. No message is held beside one that
+    was received before:
 
         received   new 1, again 2, again 3, new 4
         one worker takes   1   4   2, and before it begins, 3 is given back   the next receive: one
@@ -28,13 +34,13 @@ class Inbox:
     would count for an unstarted message beside it.
     """
 
-    def __init__(self, spare: int, kind: Concurrency = THREADS, limit: int = 1) -> None:
+    def __init__(self, prefetch: int, kind: Concurrency = THREADS, limit: int = 1) -> None:
         self._run = kind.run
         self._limit = limit
         self.ordered = self.once = False
         """`ordered`: True if groups have an order. `once`: True if a message is a dead letter after
         one receive; then no message is held beside handled ones, which may end the process."""
-        self._spare = spare
+        self._prefetch = prefetch
         self._waiting: deque[Held] = deque()
         self._arrived: deque[float] = deque()
         self._busy: set[str] = set()
@@ -152,8 +158,10 @@ class Inbox:
 
     @property
     def _may_hold(self) -> int:
-        """Maximum number of unstarted messages."""
-        return self._limit - 1 if self.once else self._spare
+        """Maximum number of unstarted messages: ahead of busy workers, or to fill a batch."""
+        if self._prefetch and not self.once:
+            return max(self._prefetch, self._limit)
+        return self._limit - 1 if self._idle else 0
 
     @property
     def _careful(self) -> bool:
