@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import socket
 import threading
 from email.utils import parsedate_to_datetime
@@ -153,6 +154,16 @@ def test_a_too_slow_call_is_answered_as_unavailable(serve: Any) -> None:
     go_on.set()
     assert answered.status_code == 503
     assert answered.json()["code"] == "Unavailable"
+
+
+def test_the_context_tells_the_time_left(serve: Any) -> None:
+    def handler(event: Any, context: Any) -> Any:
+        left = context.get_remaining_time_in_millis()
+        return {"statusCode": 200, "body": json.dumps([left, context.aws_request_id])}
+
+    left, request_id = serve({"GET /a": handler}).client.get("/a").json()
+    assert 28_000 < left <= 29_000
+    assert request_id
 
 
 @pytest.mark.parametrize("giving_way", [(), ("GET /a",)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue, bodies
+from tests.service.conftest import MakeQueue, TestQueue, bodies, sweep
 from tests.service.test_looking_up import read_units
 from tests.service.test_priorities import send
 from tests.service.test_rates_by_group import environment
@@ -160,9 +160,7 @@ class TestOrder:
         assert bodies(queue.receive(1, receiver="audit")) == ["1"]
         world.handle = lambda event: got.extend(each["body"] for each in event["Records"])
         assert queue.patch(invoke={"function": "handler", "batch": 1}).status == 200
-        world.clock.pass_seconds(60)
-        world.run("sweep")
-        world.settle()
+        sweep(world, after_seconds=60)
         assert got == ["1", "4"]
 
     def test_without_it_nothing_ages(self, world: World, make_queue: MakeQueue) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 from tests.service.buckets import Bucket, give_bucket
-from tests.service.conftest import Message
+from tests.service.conftest import Message, sweep
 from tests.service.half import Producers
 from tests.service.topics import TestTopic, log_bodies
 
@@ -106,9 +106,7 @@ def test_a_refusing_bucket_loses_nothing(world: World, topic: TestTopic) -> None
     world.settle()
     bucket.refused.clear()
     for _ in range(3):
-        world.clock.pass_seconds(120)
-        world.run("sweep")
-        world.settle()
+        sweep(world, after_seconds=120)
     assert texts(group.receive()) == [body(250, 20_000)]
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, Message, TestQueue, usage
+from tests.service.conftest import MakeQueue, Message, TestQueue, sweep, usage
 from tests.service.test_cancelling import cancel, due_at
 from tests.service.test_costs import parcels
 from tests.service.test_looking_up import UNITS, ask, find, read_units
@@ -362,9 +362,7 @@ class TestSettlement:
             queue.send("later", group=group, delay_seconds=200)
         world.settle()
         for _ in range(8):
-            world.clock.pass_seconds(60)
-            world.run("sweep")
-            world.settle()
+            sweep(world, after_seconds=60)
         assert len(dead.receive_all()) == 8 * 21
 
     def test_deleted_messages_are_rewound(self, make_queue: MakeQueue, now: Any) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import MakeQueue, TestQueue, sweep
 from tests.service.faults import Throttled, log_records, publish_apart, puts_into
 from tests.service.topics import TestSubscription, TestTopic
 
@@ -77,8 +77,7 @@ class TestNotices:
         monkeypatch.setattr("cirrusmq.fanout.push_triggers.delivery_items.notify", refuse)
         assert world.run("fan_out", {"Records": records}) == {"batchItemFailures": []}
         monkeypatch.undo()
-        world.run("sweep")
-        world.settle()
+        sweep(world)
         assert subscriber.bodies() == ["00"]
 
 

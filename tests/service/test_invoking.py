@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
-from tests.service.conftest import TestQueue
+from tests.service.conftest import TestQueue, sweep
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import Schedules, TestTopic
 from tests.simulation import trigger_plants
@@ -370,9 +370,7 @@ class TestBound:
             return handler(event)
 
         world.handle = handle
-        world.clock.pass_seconds(60)
-        world.run("sweep")
-        world.settle()
+        sweep(world, after_seconds=60)
         assert len(handler.bodies) == 64
         assert max(at_once) == 3
         assert slots.read(world.core, source).held == frozenset()
@@ -527,8 +525,7 @@ class TestBound:
 
         release_slots(world.core)
 
-        world.run("sweep")
-        world.settle()
+        sweep(world)
         assert handler.bodies == ["one"]
 
     def test_a_lowered_bound_counts_the_running_calls(self, world: World, queue: TestQueue) -> None:
