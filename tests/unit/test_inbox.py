@@ -92,6 +92,8 @@ def test_batches_are_fetched_whole_and_none_beside_a_worker_without_prefetching(
     assert inbox._may_hold == (busy or 0)
     inbox._idle = 1
     assert inbox._idle + inbox._may_hold == gathering
+    inbox.put([held("a")])  # the idle worker is about to take it
+    assert inbox._may_hold == (busy or 0)
 
 
 @pytest.mark.parametrize(("messages", "room"), [(("a",), 15), (("a+",), 0), (("a", "b+"), 0)])

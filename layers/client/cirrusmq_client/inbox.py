@@ -41,6 +41,8 @@ class Inbox:
         """`ordered`: True if groups have an order. `once`: True if a message is a dead letter after
         one receive; then no message is held beside handled ones, which may end the process."""
         self._prefetch = prefetch
+        self._gathers = False
+        """True if a worker waits for a full batch."""
         self._waiting: deque[Held] = deque()
         self._arrived: deque[float] = deque()
         self._busy: set[str] = set()
@@ -90,7 +92,7 @@ class Inbox:
         """
         with self._changed:
             self._idle += 1
-            self._limit = limit
+            self._limit, self._gathers = limit, await_seconds > 0
             self._changed.notify_all()
             try:
                 while not self._closed:
@@ -161,7 +163,10 @@ class Inbox:
         """Maximum number of unstarted messages: ahead of busy workers, or to fill a batch."""
         if self._prefetch and not self.once:
             return max(self._prefetch, self._limit)
-        return self._limit - 1 if self._idle else 0
+        # What is ready an idle worker takes at once, unless it waits for a full batch: what a
+        # receive brought then would be held beside it.
+        fills = self._idle and (self._gathers or not self._ready(1))
+        return self._limit - 1 if fills else 0
 
     @property
     def _careful(self) -> bool:
