@@ -163,8 +163,8 @@ class Inbox:
         """Maximum number of unstarted messages: ahead of busy workers, or to fill a batch."""
         if self._prefetch and not self.once:
             return max(self._prefetch, self._limit)
-        # What is ready an idle worker takes at once, unless it waits for a full batch: what a
-        # receive brought then would be held beside it.
+        # An idle worker takes ready messages at once, unless it waits for a full batch: messages of
+        # a receive that starts before would be held beside it.
         fills = self._idle and (self._gathers or not self._ready(1))
         return self._limit - 1 if fills else 0
 
